@@ -1,0 +1,1 @@
+//! The table of APIs and one file per API.

@@ -1,0 +1,1 @@
+//! Coordinators: load, decide, append, commit, reply.

@@ -1,0 +1,347 @@
+//! Files. The log and the checkpoints run over [`Disk`], so that a test can make the n-th call
+//! fail, tear or vanish.
+//!
+//! Rules for callers:
+//! 1. A write that failed may have happened in part. Nothing may be assumed about the bytes at and
+//!    after its position.
+//! 2. A failed [`File::sync`] means that unflushed data may be lost for good, even if a later one
+//!    succeeds. It is never retried; the log directory goes offline.
+//! 3. A new, renamed or removed name survives a power cut only after [`Disk::sync_dir`].
+
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// The file must exist. Reading only.
+    Read,
+    /// The file must exist. Reading and writing.
+    Write,
+    /// The file is made if it is missing, and kept as it is if not. Reading and writing.
+    Create,
+}
+
+/// Bytes of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    pub total_bytes: u64,
+    pub available_bytes: u64,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    pub name: String,
+    pub is_dir: bool,
+    pub len: u64,
+}
+
+/// Held while this process owns a directory; released when dropped.
+pub trait DirLock: Send + Sync {}
+
+/// A file system.
+pub trait Disk: Send + Sync {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+
+    /// The entries of `dir`, sorted by name. Names that are not UTF-8 are left out.
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+
+    fn exists(&self, path: &Path) -> bool;
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes the names in `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// The space of the file system that holds `path`.
+    fn space(&self, path: &Path) -> io::Result<Space>;
+
+    /// Takes the lock file `path` for this process; `WouldBlock` when another process has it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn DirLock>>;
+
+    /// The whole content of `path`.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = self.open(path, OpenMode::Read)?;
+        let mut content = vec![0; file.len()? as usize];
+        let read_bytes = file.read_at(&mut content, 0)?;
+        content.truncate(read_bytes);
+        Ok(content)
+    }
+
+    /// Replaces `path` by `content` so that after a crash either the old or the new content is
+    /// there in whole: temporary file, sync, rename, sync of the directory.
+    fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        let file = self.open(&temporary, OpenMode::Create)?;
+        file.set_len(0)?;
+        file.write_at(&mut [IoSlice::new(content)], 0)?;
+        file.sync()?;
+        self.rename(&temporary, path)?;
+        self.sync_dir(path.parent().unwrap_or(Path::new(".")))
+    }
+}
+
+/// An open file. All positions are from its start, in bytes; there is no cursor.
+pub trait File: Send + Sync {
+    /// Fills as much of `buffer` as the file has from `position` on; returns how much that was.
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize>;
+
+    /// Writes all of `parts`, one after the other, from `position` on. `parts` is scratch
+    /// afterwards.
+    fn write_at(&self, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()>;
+
+    fn len(&self) -> io::Result<u64>;
+
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Returns once all that was written would survive a power cut (fdatasync).
+    fn sync(&self) -> io::Result<()>;
+
+    /// Asks for dirty pages of the range to be written soon, without waiting for them. A hint: it
+    /// promises nothing.
+    fn start_write_back(&self, position: u64, len: u64) -> io::Result<()>;
+
+    /// The descriptor, for sendfile; `None` when there is no real file behind.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+}
+
+pub use real::RealDisk;
+
+mod real {
+    use std::fs;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// The machine's own file system.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct RealDisk;
+
+    struct RealFile {
+        file: fs::File,
+    }
+
+    struct RealLock {
+        _file: fs::File,
+    }
+
+    impl DirLock for RealLock {}
+
+    impl Disk for RealDisk {
+        fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+            let mut options = fs::OpenOptions::new();
+            options.read(true);
+            match mode {
+                OpenMode::Read => {}
+                OpenMode::Write => {
+                    options.write(true);
+                }
+                OpenMode::Create => {
+                    options.write(true).create(true);
+                }
+            }
+            Ok(Arc::new(RealFile {
+                file: options.open(path)?,
+            }))
+        }
+
+        fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+            let mut entries = Vec::new();
+            for entry in fs::read_dir(dir)? {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                // A file may be deleted between the listing and the look at it.
+                match entry.metadata() {
+                    Ok(meta) => {
+                        entries.push(Entry {
+                            name,
+                            is_dir: meta.is_dir(),
+                            len: meta.len(),
+                        });
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            entries.sort();
+            Ok(entries)
+        }
+
+        fn exists(&self, path: &Path) -> bool {
+            path.exists()
+        }
+
+        fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+            fs::create_dir_all(dir)
+        }
+
+        fn remove_file(&self, path: &Path) -> io::Result<()> {
+            fs::remove_file(path)
+        }
+
+        fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+            fs::remove_dir_all(dir)
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            fs::rename(from, to)
+        }
+
+        fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+            let dir = if dir.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                dir
+            };
+            fs::File::open(dir)?.sync_all()
+        }
+
+        fn space(&self, path: &Path) -> io::Result<Space> {
+            let stat = rustix::fs::statvfs(path)?;
+            Ok(Space {
+                total_bytes: stat.f_blocks * stat.f_frsize,
+                available_bytes: stat.f_bavail * stat.f_frsize,
+            })
+        }
+
+        fn lock(&self, path: &Path) -> io::Result<Box<dyn DirLock>> {
+            let file = fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)?;
+            rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+            Ok(Box::new(RealLock { _file: file }))
+        }
+    }
+
+    impl File for RealFile {
+        fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+            let mut filled = 0;
+            while filled < buffer.len() {
+                match self
+                    .file
+                    .read_at(&mut buffer[filled..], position + filled as u64)
+                {
+                    Ok(0) => break,
+                    Ok(read_bytes) => filled += read_bytes,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(filled)
+        }
+
+        fn write_at(&self, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {
+            let mut parts = parts;
+            let mut position = position;
+            // Leading empty parts would make a short write look like no progress.
+            IoSlice::advance_slices(&mut parts, 0);
+            while !parts.is_empty() {
+                match rustix::io::pwritev(&self.file, parts, position) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(written) => {
+                        position += written as u64;
+                        IoSlice::advance_slices(&mut parts, written);
+                    }
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(())
+        }
+
+        fn len(&self) -> io::Result<u64> {
+            Ok(self.file.metadata()?.len())
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.file.set_len(len)
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.file.sync_data()
+        }
+
+        fn start_write_back(&self, position: u64, len: u64) -> io::Result<()> {
+            start_write_back(self.file.as_fd(), position, len)
+        }
+
+        fn fd(&self) -> Option<BorrowedFd<'_>> {
+            Some(self.file.as_fd())
+        }
+    }
+
+    /// `sync_file_range(SYNC_FILE_RANGE_WRITE)`: rustix has no binding for it, and posix_fadvise
+    /// with DONTNEED (which also starts write-back) would throw the pages away.
+    fn start_write_back(fd: BorrowedFd<'_>, position: u64, len: u64) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        // SAFETY: the descriptor is open for as long as `fd` lives, and the call takes no pointers.
+        let result = unsafe {
+            libc::sync_file_range(
+                fd.as_raw_fd(),
+                position as i64,
+                len as i64,
+                libc::SYNC_FILE_RANGE_WRITE,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replace_keeps_one_whole_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("checkpoint");
+        RealDisk.replace(&path, b"first, and longer").unwrap();
+        RealDisk.replace(&path, b"second").unwrap();
+        assert_eq!(RealDisk.read(&path).unwrap(), b"second");
+        assert_eq!(RealDisk.list(dir.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_lock_is_held_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".lock");
+        let held = RealDisk.lock(&path).unwrap();
+        let second = RealDisk.lock(&path).map(|_| ()).unwrap_err();
+        assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+        drop(held);
+        RealDisk.lock(&path).unwrap();
+    }
+
+    #[test]
+    fn parts_are_written_one_after_the_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = RealDisk
+            .open(&dir.path().join("f"), OpenMode::Create)
+            .unwrap();
+        let mut parts = [IoSlice::new(b""), IoSlice::new(b"ab"), IoSlice::new(b"cde")];
+        file.write_at(&mut parts, 3).unwrap();
+        let mut buffer = [0u8; 16];
+        assert_eq!(file.read_at(&mut buffer, 3).unwrap(), 5);
+        assert_eq!(&buffer[..5], b"abcde");
+    }
+}

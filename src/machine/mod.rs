@@ -1,0 +1,1 @@
+//! PURE state machines: replica set, fetch sessions, groups, transactions.

@@ -1,0 +1,3 @@
+//! Parses the command line and hands over to the broker or to a command.
+
+fn main() {}

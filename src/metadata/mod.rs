@@ -1,0 +1,1 @@
+//! Cluster metadata, PURE: records, the immutable image, planners that turn requests into records.

@@ -1,0 +1,1 @@
+//! A partition on this broker: leader, waiters.

@@ -1,0 +1,1 @@
+//! The client side: dial, negotiate versions, pipeline requests (used between brokers and by cli/).

@@ -1,0 +1,1 @@
+//! Record batches, PURE: header view, CRC, validation, compression, timestamps.

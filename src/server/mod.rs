@@ -1,0 +1,1 @@
+//! Listeners and connections: frames, order of replies, the pipeline every request passes.
