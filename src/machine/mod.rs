@@ -1,1 +1,3 @@
-//! PURE state machines: replica set, fetch sessions, groups, transactions.
+//! PURE state machines: fetch sessions.
+
+pub mod fetch_session;
