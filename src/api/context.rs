@@ -16,6 +16,12 @@ pub struct Connection {
     pub software: OnceLock<(String, String)>,
 }
 
+impl Connection {
+    pub fn new(listener: Arc<str>, peer: SocketAddr) -> Self {
+        Connection { listener, peer, software: OnceLock::new() }
+    }
+}
+
 /// One request.
 #[derive(Clone)]
 pub struct Context {

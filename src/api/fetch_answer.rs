@@ -6,10 +6,13 @@
 //! [prefix .. partition fields .. records length] [file range] [tags, next partition ..] [file range] ..
 //! ```
 
+use std::sync::Arc;
+
 use bytes::{BufMut, BytesMut};
 
 use super::answer::{Chunk, Frame};
 use super::codec::AnswerHeader;
+use crate::host::File;
 use crate::log::LogSlice;
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset, TopicId, TopicName};
 
@@ -55,7 +58,7 @@ impl FetchedPartition {
     }
 
     pub fn records_bytes(&self) -> usize {
-        self.records.as_ref().map_or(0, |slice| slice.len)
+        self.records.as_ref().map_or(0, |slice| slice.len as usize)
     }
 }
 
@@ -90,7 +93,7 @@ pub fn encode(header: AnswerHeader, answer: FetchAnswer) -> Frame {
 
 enum Piece {
     Memory(BytesMut),
-    File(LogSlice),
+    File { file: Arc<dyn File>, position: u64, len: usize },
 }
 
 struct Encoder {
@@ -144,12 +147,10 @@ impl Encoder {
             self.buffer.put_i32(partition.preferred_read_replica.0);
         }
         // No records are an empty byte string, never null: librdkafka drops the whole answer.
-        self.bytes_len(partition.records.as_ref().map_or(0, |slice| slice.len));
-        if let Some(slice) = partition.records
-            && slice.len > 0
-        {
+        self.array_len(partition.records_bytes());
+        if let Some(LogSlice { file: Some(file), position, len, .. }) = partition.records {
             self.chunks.push(Piece::Memory(self.buffer.split()));
-            self.chunks.push(Piece::File(slice));
+            self.chunks.push(Piece::File { file, position, len: len as usize });
         }
         self.partition_tags(partition.diverging_epoch, partition.current_leader);
     }
@@ -195,16 +196,13 @@ impl Encoder {
         }
     }
 
+    /// The length of an array or of a byte string.
     fn array_len(&mut self, len: usize) {
         if self.flexible {
             self.varint(len as u32 + 1);
         } else {
             self.buffer.put_i32(len as i32);
         }
-    }
-
-    fn bytes_len(&mut self, len: usize) {
-        self.array_len(len);
     }
 
     fn varint(&mut self, value: u32) {
@@ -238,7 +236,7 @@ impl Piece {
     fn len(&self) -> usize {
         match self {
             Piece::Memory(buffer) => buffer.len(),
-            Piece::File(slice) => slice.len,
+            Piece::File { len, .. } => *len,
         }
     }
 }
@@ -247,9 +245,7 @@ impl From<Piece> for Chunk {
     fn from(piece: Piece) -> Chunk {
         match piece {
             Piece::Memory(buffer) => Chunk::Bytes(buffer.freeze()),
-            Piece::File(LogSlice { file, position, len, .. }) => {
-                Chunk::File { file, position, len }
-            }
+            Piece::File { file, position, len } => Chunk::File { file, position, len },
         }
     }
 }

@@ -40,9 +40,8 @@ impl Pipeline {
             version: api_version,
             reason,
         };
-        let bytes =
-            wire::conform(api_key, api_version, &frame.bytes).map_err(|e| malformed(e.to_string()))?;
-        let (header, body) =
+        let bytes = wire::conform(&frame.bytes).map_err(|e| malformed(e.to_string()))?;
+        let (header, body_at) =
             RequestHeader::read(&bytes).map_err(|e| malformed(e.to_string()))?;
         let context = Context {
             node: self.node.clone(),
@@ -52,7 +51,7 @@ impl Pipeline {
             correlation_id: header.correlation_id,
             client_id: header.client_id,
         };
-        Ok(api::call(context, body))
+        Ok(api::call(context, bytes.slice(body_at..)))
     }
 }
 
