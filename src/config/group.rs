@@ -1,0 +1,116 @@
+//! The table of group configurations, and a group's configuration as its coordinator reads it.
+//!
+//! A group's value is its own override, else the broker's (`from`), else the default.
+
+use super::table::config_table;
+use super::{ShareAutoOffsetReset, ShareIsolationLevel};
+
+config_table! {
+    /// The configuration of one group.
+    GroupConfig;
+
+    Int "consumer.assignment.interval.ms" = "1000", [AtLeast(0)], Medium, Resource
+        from ["group.consumer.assignment.interval.ms" Same]
+        => consumer_assignment_interval_ms: i32,
+        "";
+    Boolean "consumer.assignor.offload.enable" = "true", [Any], Medium internal, Resource
+        from ["group.consumer.assignor.offload.enable" Same]
+        no_effect "assignments are computed where the group is",
+        "";
+    Int "consumer.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, Resource
+        from ["group.consumer.heartbeat.interval.ms" Same]
+        => consumer_heartbeat_interval_ms: i32,
+        "";
+    Int "consumer.session.timeout.ms" = "45000", [AtLeast(1)], Medium, Resource
+        from ["group.consumer.session.timeout.ms" Same]
+        => consumer_session_timeout_ms: i32,
+        "";
+    Boolean "errors.deadletterqueue.copy.record.enable" = "false", [Any], Medium, Resource
+        => errors_deadletterqueue_copy_record_enable: bool,
+        "";
+    String "errors.deadletterqueue.topic.name" = "", [Any], Medium, Resource
+        => errors_deadletterqueue_topic_name: String,
+        "";
+    Int "share.assignment.interval.ms" = "1000", [AtLeast(0)], Medium, Resource
+        from ["group.share.assignment.interval.ms" Same]
+        => share_assignment_interval_ms: i32,
+        "";
+    Boolean "share.assignor.offload.enable" = "true", [Any], Medium internal, Resource
+        from ["group.share.assignor.offload.enable" Same]
+        no_effect "assignments are computed where the group is",
+        "";
+    String "share.auto.offset.reset" = "latest", [ShareOffsetReset], Medium, Resource
+        => share_auto_offset_reset: ShareAutoOffsetReset,
+        "";
+    Int "share.delivery.count.limit" = "5", [AtLeast(2)], Medium, Resource
+        from ["group.share.delivery.count.limit" Same]
+        => share_delivery_count_limit: i32,
+        "";
+    Int "share.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, Resource
+        from ["group.share.heartbeat.interval.ms" Same]
+        => share_heartbeat_interval_ms: i32,
+        "";
+    String "share.isolation.level" = "read_uncommitted", [OneOf(&["read_committed", "read_uncommitted"])],
+        Medium, Resource
+        => share_isolation_level: ShareIsolationLevel,
+        "";
+    Int "share.partition.max.record.locks" = "2000", [AtLeast(100)], Medium, Resource
+        from ["group.share.partition.max.record.locks" Same]
+        => share_partition_max_record_locks: i32,
+        "";
+    Int "share.record.lock.duration.ms" = "30000", [AtLeast(1000)], Medium, Resource
+        from ["group.share.record.lock.duration.ms" Same]
+        => share_record_lock_duration_ms: i32,
+        "";
+    Boolean "share.renew.acknowledge.enable" = "true", [Any], Medium, Resource
+        => share_renew_acknowledge_enable: bool,
+        "";
+    Int "share.session.timeout.ms" = "45000", [AtLeast(1)], Medium, Resource
+        from ["group.share.session.timeout.ms" Same]
+        => share_session_timeout_ms: i32,
+        "";
+    Long "streams.acceptable.recovery.lag" = "10000", [AtLeast(0)], Medium internal, Resource
+        from ["group.streams.acceptable.recovery.lag" Same]
+        => streams_acceptable_recovery_lag: i64,
+        "";
+    Int "streams.assignment.interval.ms" = "1000", [AtLeast(0)], Medium, Resource
+        from ["group.streams.assignment.interval.ms" Same]
+        => streams_assignment_interval_ms: i32,
+        "";
+    String "streams.assignor.name" = null, [Any], Medium, Resource
+        from ["group.streams.assignors" FirstItem]
+        => streams_assignor_name: Option<String>,
+        "";
+    Boolean "streams.assignor.offload.enable" = "true", [Any], Medium internal, Resource
+        from ["group.streams.assignor.offload.enable" Same]
+        no_effect "assignments are computed where the group is",
+        "";
+    Int "streams.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, Resource
+        from ["group.streams.heartbeat.interval.ms" Same]
+        => streams_heartbeat_interval_ms: i32,
+        "";
+    Int "streams.initial.rebalance.delay.ms" = "3000", [AtLeast(0)], Medium, Resource
+        from ["group.streams.initial.rebalance.delay.ms" Same]
+        => streams_initial_rebalance_delay_ms: i32,
+        "";
+    Int "streams.num.standby.replicas" = "0", [AtLeast(0)], Medium, Resource
+        from ["group.streams.num.standby.replicas" Same]
+        => streams_num_standby_replicas: i32,
+        "";
+    Int "streams.num.warmup.replicas" = "2", [AtLeast(0)], Medium internal, Resource
+        from ["group.streams.num.warmup.replicas" Same]
+        => streams_num_warmup_replicas: i32,
+        "";
+    List "streams.rack.aware.assignment.tags" = "", [Any], Low, Resource
+        from ["group.streams.rack.aware.assignment.tags" Same]
+        => streams_rack_aware_assignment_tags: Vec<String>,
+        "";
+    Int "streams.session.timeout.ms" = "45000", [AtLeast(1)], Medium, Resource
+        from ["group.streams.session.timeout.ms" Same]
+        => streams_session_timeout_ms: i32,
+        "";
+    Int "streams.task.offset.interval.ms" = "60000", [AtLeast(1)], Medium internal, Resource
+        from ["group.streams.task.offset.interval.ms" Same]
+        => streams_task_offset_interval_ms: i32,
+        "";
+}

@@ -1,0 +1,44 @@
+//! The tables of what clients, users and addresses may be held to.
+//!
+//! A name that is not set means no limit: the defaults are the largest numbers, as Kafka lists them.
+
+use super::table::config_table;
+
+config_table! {
+    /// The quota of a user, a client id, or both.
+    ClientQuotaConfig;
+
+    Long "consumer_byte_rate" = "9223372036854775807", [Any], Medium, Resource
+        => consumer_byte_rate: i64,
+        "";
+    Double "controller_mutation_rate" = "2.147483647E9", [Any], Medium, Resource
+        => controller_mutation_rate: f64,
+        "";
+    Long "producer_byte_rate" = "9223372036854775807", [Any], Medium, Resource
+        => producer_byte_rate: i64,
+        "";
+    Double "request_percentage" = "2.147483647E9", [Any], Medium, Resource
+        => request_percentage: f64,
+        "";
+}
+
+config_table! {
+    /// The quota of an address.
+    IpQuotaConfig;
+
+    Int "connection_creation_rate" = "2147483647", [AtLeast(0)], Medium, Resource
+        => connection_creation_rate: i32,
+        "";
+}
+
+config_table! {
+    /// The SCRAM credentials of a user, as the tools write them.
+    ScramConfig;
+
+    String "SCRAM-SHA-256" = null, [Any], Medium, Resource
+        => scram_sha_256: Option<String>,
+        "";
+    String "SCRAM-SHA-512" = null, [Any], Medium, Resource
+        => scram_sha_512: Option<String>,
+        "";
+}
