@@ -3,12 +3,21 @@
 //! Only magic 2 is known here: Kafka 4 neither writes nor serves the older formats.
 
 mod batch;
+mod builder;
 mod compression;
+mod decompress;
 mod header;
+mod records;
+mod scan;
+mod varint;
 
 pub use batch::{Batch, BatchError, BatchView, BatchViews, Batches};
-pub use compression::Compression;
+pub use builder::{BatchBuilder, Marker, MarkerType};
+pub use compression::{Compression, CompressionError};
+pub use decompress::Decompressor;
 pub use header::{
     Attributes, BatchHeader, BatchPrefix, HEADER_BYTES, HeaderError, NO_SEQUENCE, TimestampType,
     sequence_plus,
 };
+pub use records::{Record, RecordHeader, Records, RecordsError};
+pub use scan::{RecordFault, Scratch};
