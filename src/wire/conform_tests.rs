@@ -149,12 +149,16 @@ messages! {
     DeleteGroups DeleteGroupsRequest DeleteGroupsResponse,
     ElectLeaders ElectLeadersRequest ElectLeadersResponse,
     IncrementalAlterConfigs IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse,
-    AlterPartitionReassignments AlterPartitionReassignmentsRequest AlterPartitionReassignmentsResponse,
+    AlterPartitionReassignments
+        AlterPartitionReassignmentsRequest
+        AlterPartitionReassignmentsResponse,
     ListPartitionReassignments ListPartitionReassignmentsRequest ListPartitionReassignmentsResponse,
     OffsetDelete OffsetDeleteRequest OffsetDeleteResponse,
     DescribeClientQuotas DescribeClientQuotasRequest DescribeClientQuotasResponse,
     AlterClientQuotas AlterClientQuotasRequest AlterClientQuotasResponse,
-    DescribeUserScramCredentials DescribeUserScramCredentialsRequest DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentials
+        DescribeUserScramCredentialsRequest
+        DescribeUserScramCredentialsResponse,
     AlterUserScramCredentials AlterUserScramCredentialsRequest AlterUserScramCredentialsResponse,
     Vote VoteRequest VoteResponse,
     BeginQuorumEpoch BeginQuorumEpochRequest BeginQuorumEpochResponse,
