@@ -88,6 +88,7 @@ pub(super) struct Section {
 
 #[derive(Debug)]
 pub(super) struct Sections {
+    pub(super) flexible_from: Option<i16>,
     pub(super) requests: Box<[Section]>,
     pub(super) responses: Box<[Section]>,
 }
@@ -139,9 +140,7 @@ impl Api {
 
     /// The first version with tagged fields and compact lengths.
     pub fn flexible_from(&self) -> Option<i16> {
-        let flexible = |section: &&Section| parse::is_flexible(section.text);
-        let section = self.sections().requests.iter().find(flexible)?;
-        Some(*section.versions.start())
+        self.sections().flexible_from
     }
 
     fn is_flexible(&self, version: i16) -> bool {

@@ -36,3 +36,6 @@ pub use value_encode::{Unencodable, encode_request, encode_response};
 
 /// ApiVersions: the API that is asked before the versions are agreed on.
 pub const API_VERSIONS: i16 = 18;
+
+#[cfg(test)]
+mod conform_tests;

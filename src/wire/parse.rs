@@ -84,14 +84,16 @@ pub(super) fn sections(text: &'static str) -> Sections {
             other => panic!("re{other} in the table"),
         }
     }
+    let flexible = requests.iter().find(|section| is_flexible(section.text));
     Sections {
+        flexible_from: flexible.map(|section| *section.versions.start()),
         requests: requests.into(),
         responses: responses.into(),
     }
 }
 
 /// Whether the outermost struct has tagged fields, without parsing it.
-pub(super) fn is_flexible(section: &str) -> bool {
+fn is_flexible(section: &str) -> bool {
     section.lines().any(|line| {
         let name = line.strip_prefix("    ");
         name.is_some_and(|name| name.starts_with(TAGGED))
