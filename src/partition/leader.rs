@@ -10,8 +10,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
 
+use tokio::sync::mpsc;
+
+use super::effective::PartitionConfig;
 use super::waiters::{Waiter, Waiters};
-use crate::log::{AppendContext, AppendError, Appended, Log, LogSlice, Origin, ReadError};
+use crate::config::TopicConfig;
+use crate::log::{
+    AppendContext, AppendError, Appended, Log, LogDir, LogSlice, Origin, ReadError,
+};
 use crate::record::Batch;
 use crate::types::{
     BrokerId, ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition,
@@ -23,6 +29,7 @@ pub struct Leadership {
     pub leader: BrokerId,
     pub leader_epoch: LeaderEpoch,
     pub isr: Arc<[BrokerId]>,
+    pub replicas: Arc<[BrokerId]>,
 }
 
 /// The offsets that bound what may be read.
@@ -39,33 +46,57 @@ pub struct Partition {
     pub topic_partition: TopicPartition,
     pub topic_id: TopicId,
     pub log: Arc<Log>,
+    pub log_dir: Arc<LogDir>,
     this_broker: BrokerId,
+    topic_config: ArcSwap<TopicConfig>,
     leadership: ArcSwap<Leadership>,
     high_watermark: AtomicI64,
     waiters: Waiters,
+    /// Takes logs that began a new segment: the old one is to be flushed, aside.
+    rolled: mpsc::UnboundedSender<Arc<Log>>,
+}
+
+/// What a partition is made of.
+pub struct NewPartition {
+    pub topic_id: TopicId,
+    pub log: Arc<Log>,
+    pub log_dir: Arc<LogDir>,
+    pub this_broker: BrokerId,
+    pub topic_config: Arc<TopicConfig>,
+    pub leadership: Leadership,
+    /// From the checkpoint of the last run.
+    pub high_watermark: Option<Offset>,
+    pub rolled: mpsc::UnboundedSender<Arc<Log>>,
 }
 
 impl Partition {
-    pub fn new(
-        topic_id: TopicId,
-        log: Arc<Log>,
-        this_broker: BrokerId,
-        leadership: Leadership,
-        checkpointed_high_watermark: Option<Offset>,
-    ) -> Arc<Partition> {
+    pub fn new(new: NewPartition) -> Arc<Partition> {
+        let NewPartition { log, leadership, .. } = new;
         let start = log.log_start_offset();
-        let high_watermark = checkpointed_high_watermark.unwrap_or(start).max(start);
+        let high_watermark = new.high_watermark.unwrap_or(start).max(start);
         let partition = Arc::new(Partition {
             topic_partition: log.topic_partition().clone(),
-            topic_id,
-            this_broker,
+            topic_id: new.topic_id,
+            log_dir: new.log_dir,
+            this_broker: new.this_broker,
+            topic_config: ArcSwap::new(new.topic_config),
             high_watermark: AtomicI64::new(high_watermark.min(log.log_end_offset()).0),
             log,
             leadership: ArcSwap::from_pointee(leadership.clone()),
             waiters: Waiters::default(),
+            rolled: new.rolled,
         });
         partition.lead(leadership);
         partition
+    }
+
+    pub fn topic_config(&self) -> Arc<TopicConfig> {
+        self.topic_config.load_full()
+    }
+
+    pub fn configure(&self, config: PartitionConfig) {
+        self.topic_config.store(config.topic);
+        self.log.update_config(config.log);
     }
 
     /// Takes over what the metadata says of the partition's leader.
@@ -101,9 +132,12 @@ impl Partition {
         }
     }
 
-    /// In-sync replicas, this one included.
-    pub fn isr_len(&self) -> usize {
-        self.leadership.load().isr.len()
+    /// Whether acks=all may be promised: `min.insync.replicas` replicas are in sync. A topic with
+    /// fewer replicas than that needs all it has, because eligible leader replicas are on (KIP-966).
+    pub fn has_enough_replicas(&self) -> bool {
+        let leadership = self.leadership.load();
+        let wanted = self.topic_config.load().min_insync_replicas.max(1) as usize;
+        leadership.isr.len() >= wanted.min(leadership.replicas.len())
     }
 
     /// Appends one checked batch and wakes those who wait for it.
@@ -116,6 +150,13 @@ impl Partition {
         let leader_epoch = self.leadership.load().leader_epoch;
         let context = AppendContext { leader_epoch, origin, now };
         let appended = self.log.append_as_leader(batch, &context)?;
+        if appended.rolled {
+            // Nobody listens any more when the node stops, which flushes everything.
+            let _ = self.rolled.send(self.log.clone());
+        }
+        if appended.unflushed_records >= self.topic_config.load().flush_messages {
+            self.log.flush()?;
+        }
         self.advance_high_watermark();
         Ok(appended)
     }

@@ -1,9 +1,11 @@
 //! A partition on this broker: its leader's side, those who wait for it, and the set of all.
 
+mod effective;
 mod leader;
 mod registry;
 mod waiters;
 
-pub use leader::{Leadership, Partition, Watermarks};
-pub use registry::Partitions;
+pub use effective::{PartitionConfig, overrides_of};
+pub use leader::{DeleteRecordsError, Leadership, Partition, Watermarks};
+pub use registry::{Partitions, PartitionsError};
 pub use waiters::Waiter;
