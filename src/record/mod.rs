@@ -26,6 +26,10 @@ pub use records::{Record, RecordHeader, Records, RecordsError};
 pub use scan::{RecordFault, Scratch};
 
 #[cfg(test)]
+mod any_tests;
+#[cfg(test)]
 mod codec_tests;
 #[cfg(test)]
 mod golden_tests;
+#[cfg(test)]
+mod prepare_tests;
