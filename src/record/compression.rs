@@ -128,6 +128,16 @@ impl Compressor {
         })
     }
 
+    pub fn codec(&self) -> Compression {
+        match self {
+            Compressor::None(_) => Compression::None,
+            Compressor::Gzip(_) => Compression::Gzip,
+            Compressor::Blocks(blocks) if blocks.snappy.is_some() => Compression::Snappy,
+            Compressor::Blocks(_) => Compression::Lz4,
+            Compressor::Zstd(_) => Compression::Zstd,
+        }
+    }
+
     /// The bytes in the buffer so far; the codec may hold back more.
     pub fn out_bytes(&self) -> usize {
         match self {
@@ -169,7 +179,7 @@ pub(super) struct Blocks {
     block: Vec<u8>,
     block_bytes_max: usize,
     /// `None`: lz4.
-    snappy: Option<snap::raw::Encoder>,
+    snappy: Option<Box<snap::raw::Encoder>>,
 }
 
 impl Blocks {
@@ -180,7 +190,7 @@ impl Blocks {
             out,
             block: Vec::new(),
             block_bytes_max: SNAPPY_BLOCK_BYTES,
-            snappy: Some(snap::raw::Encoder::new()),
+            snappy: Some(Box::new(snap::raw::Encoder::new())),
         }
     }
 

@@ -181,7 +181,7 @@ impl Decompressor {
             if self.is_at_end && input.is_empty() {
                 return Ok(0);
             }
-            let mut from = InBuffer::around(*input);
+            let mut from = InBuffer::around(input);
             let mut to = OutBuffer::around(&mut *out);
             self.is_at_end = zstd.run(&mut from, &mut to).map_err(library)? == 0;
             let (taken, given) = (from.pos(), to.pos());

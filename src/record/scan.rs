@@ -14,10 +14,11 @@
 //!    does not rewrite; but no consumer can read such a record, so it is refused everywhere.
 //! 2. No memory is taken for what a length promises.
 
+use std::io::Write;
+
 use super::compression::{Compression, CompressionError, Compressor};
 use super::decompress::Decompressor;
 use super::varint::{VARINT_BYTES_MAX, VARLONG_BYTES_MAX, read_varint, read_varlong};
-use std::io::Write;
 
 /// Why bytes are not a record.
 #[derive(Debug, thiserror::Error)]
@@ -157,10 +158,32 @@ impl Input for Decompressed<'_> {
     }
 }
 
+/// A compressor that is given up once its output is too large.
+pub(super) struct Bounded {
+    pub compressor: Option<Compressor>,
+    pub bytes_max: usize,
+}
+
+impl Bounded {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), RecordFault> {
+        let Some(compressor) = &mut self.compressor else {
+            return Ok(());
+        };
+        compressor.write_all(bytes).map_err(|source| {
+            let codec = compressor.codec();
+            RecordFault::Compression(CompressionError::Library { codec, source })
+        })?;
+        if compressor.out_bytes() > self.bytes_max {
+            self.compressor = None;
+        }
+        Ok(())
+    }
+}
+
 /// An input whose consumed bytes are written on.
 pub(super) struct Mirror<'a, I> {
     pub input: &'a mut I,
-    pub out: &'a mut Compressor,
+    pub out: &'a mut Bounded,
 }
 
 impl<I: Input> Input for Mirror<'_, I> {
@@ -170,17 +193,10 @@ impl<I: Input> Input for Mirror<'_, I> {
 
     fn consume(&mut self, bytes: usize) -> Result<(), RecordFault> {
         let shown = self.input.fill(bytes)?;
-        let shown = shown.get(..bytes).ok_or(RecordFault::Ends)?;
-        write_all(self.out, shown)?;
+        self.out
+            .write(shown.get(..bytes).ok_or(RecordFault::Ends)?)?;
         self.input.consume(bytes)
     }
-}
-
-pub(super) fn write_all(out: &mut Compressor, bytes: &[u8]) -> Result<(), RecordFault> {
-    out.write_all(bytes).map_err(|source| {
-        let codec = Compression::None;
-        RecordFault::Compression(CompressionError::Library { codec, source })
-    })
 }
 
 /// The fields of a record before its key.
