@@ -10,7 +10,8 @@ use kafka_protocol::protocol::StrBytes;
 use super::answer::{Answer, CloseReason, Frame, Reply};
 use super::codec::Handled;
 use super::context::Context;
-use super::{API_VERSIONS, APIS, find};
+use super::{API_VERSIONS, APIS, find, view};
+use crate::metadata::SUPPORTED_FEATURES;
 use crate::types::ErrorCode;
 
 /// From this version on a client names its software.
@@ -42,20 +43,22 @@ fn answer(context: &Context) -> ApiVersionsResponse {
         return answer;
     }
     let hides_zero = context.api_version <= VERSION_HIDES_ZERO;
-    let features = context.node.features();
-    let supported = features.supported.iter().filter(|(_, min, _)| *min > 0 || !hides_zero);
-    let supported = supported.map(|&(name, min, max)| {
-        let feature = SupportedFeatureKey::default().with_name(StrBytes::from_static_str(name));
-        feature.with_min_version(min).with_max_version(max)
+    let image = context.node.image();
+    let supported = SUPPORTED_FEATURES.iter().filter(|f| f.min_version > 0 || !hides_zero);
+    let supported = supported.map(|feature| {
+        SupportedFeatureKey::default()
+            .with_name(StrBytes::from_static_str(feature.name))
+            .with_min_version(feature.min_version)
+            .with_max_version(feature.max_version)
     });
-    let finalized = features.finalized.into_iter().map(|(name, level)| {
-        let feature = FinalizedFeatureKey::default().with_name(StrBytes::from_string(name));
-        feature.with_min_version_level(level).with_max_version_level(level)
+    let finalized = image.features().iter().map(|(name, level)| {
+        let feature = FinalizedFeatureKey::default().with_name(view::text(name));
+        feature.with_min_version_level(*level).with_max_version_level(*level)
     });
     answer
         .with_supported_features(supported.collect())
         .with_finalized_features(finalized.collect())
-        .with_finalized_features_epoch(features.epoch)
+        .with_finalized_features_epoch(image.offset().0)
 }
 
 /// `[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?`

@@ -1,6 +1,8 @@
 //! CreateTopics (key 19).
 
-use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreateTopicsRequest};
+use kafka_protocol::messages::create_topics_request::{
+    CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
+};
 use kafka_protocol::messages::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse,
 };
@@ -11,7 +13,7 @@ use super::context::Context;
 use super::{Node, error, view};
 use crate::metadata::PlanError;
 use crate::metadata::planners::{CreatedTopic, NewTopic};
-use crate::types::{BrokerId, ErrorCode, TopicName};
+use crate::types::{BrokerId, TopicName};
 
 /// From this version on a created topic's configurations are told, and its id (KIP-525).
 const VERSION_TELLS_CONFIGS: i16 = 5;
@@ -36,11 +38,11 @@ pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateT
 }
 
 fn new_topic(topic: &CreatableTopic) -> NewTopic {
-    let assignment = |assigned: &super::create_topics::Assignment| {
+    let assignment = |assigned: &CreatableReplicaAssignment| {
         let replicas = assigned.broker_ids.iter().map(|id| BrokerId(id.0));
         (assigned.partition_index, replicas.collect())
     };
-    let config = |config: &kafka_protocol::messages::create_topics_request::CreatableTopicConfig| {
+    let config = |config: &CreatableTopicConfig| {
         (config.name.to_string(), config.value.as_ref().map(ToString::to_string))
     };
     NewTopic {
@@ -51,9 +53,6 @@ fn new_topic(topic: &CreatableTopic) -> NewTopic {
         configs: topic.configs.iter().map(config).collect(),
     }
 }
-
-pub(super) type Assignment =
-    kafka_protocol::messages::create_topics_request::CreatableReplicaAssignment;
 
 fn answer(
     context: &Context,
@@ -106,6 +105,7 @@ fn configs(node: &Node, topic: &NewTopic) -> Vec<CreatableTopicConfigs> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ErrorCode;
 
     #[test]
     fn a_refused_topic_says_so_in_every_field() {

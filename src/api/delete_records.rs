@@ -41,7 +41,7 @@ fn delete(node: &Node, topic: &str, partition: i32, offset: Offset) -> Result<Of
         return Err(ErrorCode::InvalidTopicException);
     }
     partition.check_leader(LeaderEpoch::NONE.0)?;
-    if !partition.topic_config().deletes() {
+    if !partition.topic_config().cleanup_policy.delete {
         return Err(ErrorCode::PolicyViolation);
     }
     partition.delete_records(offset).map_err(|deletion| match deletion {

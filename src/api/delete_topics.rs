@@ -35,7 +35,7 @@ pub fn handle(context: Context, request: DeleteTopicsRequest) -> Handled<DeleteT
                 (name, id) => results.push(both_or_none(name, id)),
             }
         }
-        if !context.node.config().delete_topic_enable {
+        if !context.node.config().broker.topics.delete_topic_enable {
             return disabled(&context, topics, results);
         }
         let plan_topics = topics.clone();

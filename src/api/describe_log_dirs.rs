@@ -11,7 +11,7 @@ use kafka_protocol::messages::describe_log_dirs_response::{
 
 use super::codec::Handled;
 use super::context::Context;
-use super::{Node, view};
+use super::view;
 use crate::log::LogDir;
 use crate::types::{ErrorCode, TopicName};
 
@@ -27,14 +27,12 @@ pub fn handle(
         }
         asked
     });
-    let node = &context.node;
-    let dirs = node.partitions.log_dirs().iter();
-    let results = dirs.map(|dir| describe(node, dir, asked.as_ref())).collect();
+    let dirs = context.node.partitions.log_dirs().iter();
+    let results = dirs.map(|dir| describe(dir, asked.as_ref())).collect();
     Handled::Ready(DescribeLogDirsResponse::default().with_results(results))
 }
 
 fn describe(
-    node: &Node,
     dir: &LogDir,
     asked: Option<&HashMap<String, HashSet<i32>>>,
 ) -> DescribeLogDirsResult {
@@ -54,11 +52,11 @@ fn describe(
         if !is_asked(&topic_partition.topic, topic_partition.partition) {
             continue;
         }
-        let lag = node.lag_of(&log);
+        // The leader is at the end of its own log.
         let partition = DescribeLogDirsPartition::default()
             .with_partition_index(topic_partition.partition)
             .with_partition_size(log.size_bytes() as i64)
-            .with_offset_lag(lag);
+            .with_offset_lag(0);
         topics.entry(topic_partition.topic.clone()).or_default().push(partition);
     }
     let topics = topics.into_iter().map(|(name, partitions)| {

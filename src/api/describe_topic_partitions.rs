@@ -12,7 +12,8 @@ use kafka_protocol::messages::TopicName as WireName;
 use super::codec::Handled;
 use super::context::Context;
 use super::view;
-use crate::metadata::{MetadataImage, PartitionRegistration, TopicImage, check_topic_name};
+use crate::metadata::planners::check_topic_name;
+use crate::metadata::{MetadataImage, PartitionRegistration, TopicImage};
 use crate::types::{BrokerId, ErrorCode};
 
 type TopicAnswer = DescribeTopicPartitionsResponseTopic;
@@ -36,7 +37,7 @@ pub fn handle(
         return Handled::Ready(refuse(&asked));
     }
     let from_cursor = asked.iter().filter(|name| cursor.is_none_or(|(topic, _)| **name >= topic));
-    let limit_max = context.node.config.max_request_partition_size_limit;
+    let limit_max = context.node.config().broker.network.max_request_partition_size_limit;
     let mut page = Page {
         context: &context,
         image: &image,

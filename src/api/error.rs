@@ -2,6 +2,8 @@
 //! given its code here.
 
 use crate::log::{AppendError, LogError, ReadError};
+use super::producer_ids::NoProducerId;
+use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, TopicPartition};
 
 /// A failing disk is logged here, where it is consumed, once per request that meets it.
@@ -40,5 +42,32 @@ pub fn of_append(topic_partition: &TopicPartition, error: &AppendError) -> Error
             tracing::error!(%topic_partition, "{error}");
             ErrorCode::UnknownServerError
         }
+    }
+}
+
+pub fn of_quorum(error: &QuorumError) -> ErrorCode {
+    match error {
+        QuorumError::NotController { .. } => ErrorCode::NotController,
+        QuorumError::TimedOut => ErrorCode::RequestTimedOut,
+        QuorumError::Stopped => ErrorCode::NotController,
+        QuorumError::PlannerPanicked
+        | QuorumError::Plan(_)
+        | QuorumError::WrongNode { .. }
+        | QuorumError::WrongCluster { .. }
+        | QuorumError::NotAVoter { .. }
+        | QuorumError::NoClusterId
+        | QuorumError::Store(_)
+        | QuorumError::Damaged { .. }
+        | QuorumError::Config(_) => {
+            tracing::error!("metadata: {error}");
+            ErrorCode::UnknownServerError
+        }
+    }
+}
+
+pub fn of_producer_id(error: &NoProducerId) -> ErrorCode {
+    match error {
+        NoProducerId::Quorum(error) => of_quorum(error),
+        NoProducerId::Refused(code) => *code,
     }
 }

@@ -99,7 +99,7 @@ impl Fetch {
             replica_id: BrokerId(replica_id),
             knows_last_epoch: context.api_version >= VERSION_LAST_FETCHED_EPOCH,
             knows_leader_hint: context.api_version >= 16,
-            max_bytes: i64::from(request.max_bytes).min(i64::from(node.config.fetch_max_bytes)),
+            max_bytes: i64::from(request.max_bytes).min(i64::from(node.config().broker.fetch.fetch_max_bytes)),
             min_bytes: i64::from(request.min_bytes),
             max_wait: Duration::from_millis(request.max_wait_ms.max(0) as u64),
         })

@@ -21,7 +21,7 @@ pub fn handle(
             Ok(producer_id) => InitProducerIdResponse::default()
                 .with_producer_id(producer_id.0.into())
                 .with_producer_epoch(0),
-            Err(quorum_error) => failed(error::of_quorum(&quorum_error)),
+            Err(no_id) => failed(error::of_producer_id(&no_id)),
         }
     })
 }

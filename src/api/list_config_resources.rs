@@ -10,9 +10,11 @@ use kafka_protocol::messages::list_config_resources_response::{
 use super::codec::Handled;
 use super::context::Context;
 use super::view;
-use crate::config::LOGGER_RESOURCE_TYPE;
+use crate::config::ResourceType;
 use crate::metadata::{ConfigResourceType, MetadataImage};
 use crate::types::ErrorCode;
+
+const LOGGER_RESOURCE_TYPE: i8 = ResourceType::BrokerLogger.code();
 
 pub fn handle(
     context: Context,
@@ -29,7 +31,7 @@ pub fn handle(
     let image = context.node.image();
     let mut resources = Vec::new();
     for resource_type in types {
-        let Some(names) = names(&context, &image, resource_type) else {
+        let Some(names) = names(&image, resource_type) else {
             let error = ErrorCode::UnsupportedVersion.code();
             return Handled::Ready(ListConfigResourcesResponse::default().with_error_code(error));
         };
@@ -42,11 +44,7 @@ pub fn handle(
 }
 
 /// The resources of a type, whether they have configurations of their own or not.
-fn names(
-    context: &Context,
-    image: &MetadataImage,
-    resource_type: i8,
-) -> Option<BTreeSet<String>> {
+fn names(image: &MetadataImage, resource_type: i8) -> Option<BTreeSet<String>> {
     let brokers = || image.brokers().map(|broker| broker.broker_id.to_string()).collect();
     if resource_type == LOGGER_RESOURCE_TYPE {
         return Some(brokers());
@@ -60,10 +58,6 @@ fn names(
         ConfigResourceType::Topic => image.topics().map(|t| t.name.to_string()).collect(),
         ConfigResourceType::Broker => brokers(),
         ConfigResourceType::ClientMetrics => configured(ConfigResourceType::ClientMetrics),
-        ConfigResourceType::Group => {
-            let mut groups = configured(ConfigResourceType::Group);
-            groups.extend(context.node.group_names());
-            groups
-        }
+        ConfigResourceType::Group => configured(ConfigResourceType::Group),
     })
 }

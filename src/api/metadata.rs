@@ -12,7 +12,8 @@ use uuid::Uuid;
 use super::codec::Handled;
 use super::context::Context;
 use super::view;
-use crate::metadata::{MetadataImage, TopicImage, check_topic_name};
+use crate::metadata::planners::check_topic_name;
+use crate::metadata::{MetadataImage, TopicImage};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
 const VERSION_TOPIC_IDS: i16 = 10;

@@ -3,10 +3,13 @@
 
 mod answer;
 mod codec;
+mod config_resource;
 mod context;
 mod error;
 mod fetch_answer;
 mod node;
+mod producer_ids;
+mod view;
 
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
 pub use api_versions::unsupported as unsupported_api_versions;

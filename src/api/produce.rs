@@ -21,15 +21,18 @@ use super::answer::CloseReason;
 use super::codec::{Handled, Outcome};
 use super::context::Context;
 use super::{error, view};
+use crate::config::{self, CompressionType, TopicConfig};
 use crate::log::Origin;
 use crate::partition::{Partition, Waiter};
-use crate::record::{Rejected, Scratch, prepare};
+use crate::record::{Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
 
 const ACKS_ALL: i16 = -1;
 const ACKS_NONE: i16 = 0;
 /// From this version on topics go by id.
 const VERSION_TOPIC_IDS: i16 = 13;
+/// From this version on batches may be compressed with zstd (KIP-110).
+const VERSION_ZSTD: i16 = 7;
 /// From this version on an answer names the leader to turn to (KIP-951).
 const VERSION_LEADER_HINT: i16 = 10;
 
@@ -164,7 +167,7 @@ impl Append<'_> {
         now: TimestampMs,
     ) -> Result<(PartitionProduceResponse, Offset), Refused> {
         let config = partition.topic_config();
-        let rules = config.produce_rules(self.context.api_version);
+        let rules = rules(partition, &config, self.context.api_version);
         if self.acks == ACKS_ALL && !partition.has_enough_replicas() {
             return Err(Refused::Append(ErrorCode::NotEnoughReplicas));
         }
@@ -207,7 +210,7 @@ impl Append<'_> {
             .with_record_errors(record_errors.collect())
             .with_error_message(rejected.message.as_deref().map(view::text));
         let mut failed = failed(response, rejected.error);
-        if rejected.tells_log_start_offset {
+        if rejected.has_log_start_offset {
             failed.response.log_start_offset = partition.log.log_start_offset().0;
         }
         failed
@@ -229,6 +232,37 @@ impl Append<'_> {
                 .with_leader_epoch(leadership.leader_epoch.0);
         }
         failed
+    }
+}
+
+/// What the topic's configuration and the request's version ask of a batch.
+fn rules<'a>(
+    partition: &'a Partition,
+    config: &TopicConfig,
+    api_version: i16,
+) -> ProduceRules<'a> {
+    let compression = match config.compression_type {
+        CompressionType::Producer => None,
+        CompressionType::Uncompressed => Some((Compression::None, 0)),
+        CompressionType::Gzip => Some((Compression::Gzip, config.compression_gzip_level)),
+        CompressionType::Snappy => Some((Compression::Snappy, 0)),
+        CompressionType::Lz4 => Some((Compression::Lz4, config.compression_lz4_level)),
+        CompressionType::Zstd => Some((Compression::Zstd, config.compression_zstd_level)),
+    };
+    ProduceRules {
+        topic_partition: &partition.topic_partition,
+        leader_epoch: partition.leadership().leader_epoch,
+        max_message_bytes: config.max_message_bytes.max(0) as usize,
+        max_decompressed_message_bytes: config.max_decompressed_message_bytes.max(0) as usize,
+        timestamp_type: match config.message_timestamp_type {
+            config::TimestampType::CreateTime => TimestampType::CreateTime,
+            config::TimestampType::LogAppendTime => TimestampType::LogAppendTime,
+        },
+        before_max_ms: config.message_timestamp_before_max_ms,
+        after_max_ms: config.message_timestamp_after_max_ms,
+        is_compacted: config.cleanup_policy.compact,
+        compression,
+        is_zstd_allowed: api_version >= VERSION_ZSTD,
     }
 }
 

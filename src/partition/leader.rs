@@ -213,6 +213,13 @@ impl Partition {
         Ok(self.log.log_start_offset())
     }
 
+    /// The partition is gone from this broker: who waits is told to look elsewhere.
+    pub fn close(&self) {
+        let gone = Leadership { leader: BrokerId::NONE, ..(*self.leadership()).clone() };
+        self.leadership.store(Arc::new(gone));
+        self.waiters.wake_all();
+    }
+
     pub fn register(&self, waiter: &Arc<Waiter>) {
         self.waiters.register(waiter);
     }
