@@ -33,11 +33,14 @@ pub enum Action {
     Let(String, String),
     Request(Request),
     Send(Request),
+    /// Sends what is not answered: Produce with acks=0.
+    SendOnly(Request),
     Receive(String),
     HalfClose(String),
-    /// Bytes as they are, or as one frame.
+    /// Bytes as they are.
     Raw(String, String),
-    Frame(String, String),
+    /// Bytes as one frame, and whether to leave out what belongs to other cases.
+    Frame(String, String, bool),
     Sweep(String, Request),
 }
 
@@ -186,6 +189,7 @@ fn action(statement: &str) -> Result<Action, String> {
             Action::Let(name.to_owned(), path.to_owned())
         }
         "send" => Action::Send(request(rest)?),
+        "send-only" => Action::SendOnly(request(rest)?),
         "receive" => Action::Receive(on_connection(rest).0),
         "half-close" => Action::HalfClose(on_connection(rest).0),
         "raw" => {
@@ -193,8 +197,12 @@ fn action(statement: &str) -> Result<Action, String> {
             Action::Raw(connection, hex)
         }
         "frame" => {
+            let (own, rest) = match rest.strip_prefix("own ") {
+                Some(rest) => (true, rest),
+                None => (false, rest),
+            };
             let (connection, hex) = on_connection(rest);
-            Action::Frame(connection, hex)
+            Action::Frame(connection, hex, own)
         }
         "sweep" => {
             let (kind, rest) = rest.split_once(' ').ok_or("sweep KIND API {}")?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::recording::{Answer, Recording};
 
 /// One line of differences.txt: `CASE | STEP | PATH | REASON`. `*` stands for any step, or for any
-/// text within a path.
+/// text within a case's name or a path.
 #[derive(Debug)]
 struct Difference {
     case: String,
@@ -48,7 +48,7 @@ impl Differences {
 
     fn find(&self, case: &str, step: &str, path: &str) -> Option<usize> {
         self.listed.iter().position(|d| {
-            d.case == case && (d.step == "*" || d.step == step) && matches(&d.path, path)
+            matches(&d.case, case) && (d.step == "*" || d.step == step) && matches(&d.path, path)
         })
     }
 }
@@ -143,7 +143,11 @@ impl<'a> Report<'a> {
 
     pub fn finish(mut self) {
         for (at, difference) in self.listed.listed.iter().enumerate() {
-            if !self.used.contains(&at) && self.cases.contains(&difference.case) {
+            let was_run = self
+                .cases
+                .iter()
+                .any(|case| matches(&difference.case, case));
+            if !self.used.contains(&at) && was_run {
                 let line = &difference.line;
                 self.failures
                     .push(format!("listed, but does not differ: {line}"));

@@ -8,6 +8,8 @@
 //! <cluster>, <host>, <port>, <path>, <bytes>, <text>            (some text that is not empty)
 //! ```
 
+use std::borrow::Cow;
+
 use klamm::types::base64_uuid;
 use klamm::wire::Value;
 
@@ -76,6 +78,7 @@ impl<'a> Placeholders<'a> {
                     })
                     .collect(),
             ),
+            Value::Array(elements) if name == "api_keys" => by_api(elements),
             Value::Array(elements) => {
                 let named = |element| self.named(name, element, variables);
                 Value::Array(elements.into_iter().map(named).collect())
@@ -146,6 +149,21 @@ impl<'a> Placeholders<'a> {
             other => other,
         }
     }
+}
+
+/// The list of ApiVersions by name, so that a broker without one API differs in that one.
+fn by_api(elements: Vec<Value>) -> Value {
+    let key = |e: &Value| e.get("api_key").and_then(Value::as_integer).unwrap_or(-1);
+    let is_ascending = elements.is_sorted_by(|a, b| key(a) < key(b));
+    let mut fields = vec![(Cow::Borrowed("is_ascending"), Value::Boolean(is_ascending))];
+    for element in elements {
+        let number = |name| element.get(name).and_then(Value::as_integer).unwrap_or(-1);
+        let range = format!("{}-{}", number("min_version"), number("max_version"));
+        let api = i16::try_from(key(&element)).ok().and_then(klamm::wire::api);
+        let name = api.map_or_else(|| key(&element).to_string(), |api| api.name.to_owned());
+        fields.push((Cow::Owned(name), Value::Text(range)));
+    }
+    Value::Struct(fields)
 }
 
 fn sorted(name: &str, value: Value) -> Value {

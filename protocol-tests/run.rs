@@ -89,6 +89,11 @@ impl<'a> Run<'a> {
             Action::Let(name, path) => self.bind(name, path).map(|()| None),
             Action::Request(request) => self.request(request),
             Action::Send(request) => self.send(request).map(|()| None),
+            Action::SendOnly(request) => {
+                let frame = self.encode(request, -1)?;
+                self.open(&request.connection).connection.send_frame(&frame);
+                Ok(None)
+            }
             Action::Receive(connection) => self.receive(connection).map(Some),
             Action::HalfClose(connection) => {
                 self.open(connection).connection.close_write();
@@ -99,9 +104,9 @@ impl<'a> Run<'a> {
                 self.open(connection).connection.send_raw(&bytes);
                 self.receive(connection).map(Some)
             }
-            Action::Frame(connection, text) => {
+            Action::Frame(connection, text, own) => {
                 let frame = self.bytes(text)?;
-                self.send_frame(connection, &frame)?;
+                self.send_frame(connection, &frame, *own)?;
                 self.receive(connection).map(Some)
             }
             Action::Sweep(kind, request) => {
@@ -113,9 +118,14 @@ impl<'a> Run<'a> {
 
     /// A topic name that no other run, case or version has, as long for each version.
     fn unique(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix())
+    }
+
+    /// What the names of this run of the case begin with.
+    fn prefix(&self) -> String {
         let case = self.case.name.replace('/', "-");
         let version = self.version.unwrap_or(0);
-        format!("{case}-v{version:02}-{name}-{}", self.broker.run)
+        format!("{}-{case}-v{version:02}", self.broker.run)
     }
 
     fn open(&mut self, connection: &str) -> &mut Open {
@@ -163,7 +173,7 @@ impl<'a> Run<'a> {
     }
 
     /// Sends a frame written by hand; its first bytes say how the answer is to be read.
-    fn send_frame(&mut self, connection: &str, frame: &[u8]) -> Result<(), String> {
+    fn send_frame(&mut self, connection: &str, frame: &[u8], own: bool) -> Result<(), String> {
         let int16 = |at: usize| {
             let bytes = frame.get(at..at + 2)?;
             Some(i16::from_be_bytes(bytes.try_into().ok()?))
@@ -175,7 +185,7 @@ impl<'a> Run<'a> {
             api: String::new(),
             version: None,
             connection: connection.to_owned(),
-            own: true,
+            own,
             ordered: false,
             quiet: false,
             until: None,
@@ -272,9 +282,10 @@ impl<'a> Run<'a> {
     /// Without the elements of arrays that are named after topics or resources of other cases.
     fn own(&self, value: Value) -> Value {
         const NAMES: &[&str] = &["name", "topic", "topic_name", "resource_name"];
+        let prefix = self.prefix();
         let is_own = |element: &Value| {
             let mut names = NAMES.iter().filter_map(|name| element.get(name)?.as_text());
-            names.all(|name| name.contains(&self.broker.run))
+            names.all(|name| name.starts_with(&prefix))
         };
         match value {
             Value::Array(elements) => {
