@@ -12,7 +12,11 @@ use crate::host::File;
 #[derive(Clone)]
 pub enum Chunk {
     Bytes(Bytes),
-    File { file: Arc<dyn File>, position: u64, len: usize },
+    File {
+        file: Arc<dyn File>,
+        position: u64,
+        len: usize,
+    },
 }
 
 impl Chunk {
@@ -35,7 +39,9 @@ pub struct Frame {
 
 impl From<Bytes> for Frame {
     fn from(bytes: Bytes) -> Self {
-        Frame { chunks: vec![Chunk::Bytes(bytes)] }
+        Frame {
+            chunks: vec![Chunk::Bytes(bytes)],
+        }
     }
 }
 
@@ -49,7 +55,11 @@ pub enum CloseReason {
     #[error("{api} version {version} is not served")]
     UnsupportedVersion { api: &'static str, version: i16 },
     #[error("{api} v{version}: {reason}")]
-    Malformed { api: &'static str, version: i16, reason: String },
+    Malformed {
+        api: &'static str,
+        version: i16,
+        reason: String,
+    },
     #[error("a produce request with acks=0 failed: {reason}")]
     FailedSilently { reason: String },
     #[error("{api} v{version}: the handler failed; see the log")]

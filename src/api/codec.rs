@@ -104,7 +104,9 @@ impl AnswerHeader {
         let flexible = R::header_version(version) >= 1;
         let mut buffer = BytesMut::with_capacity(9 + body_bytes);
         self.put_prefix(&mut buffer, flexible, body_bytes);
-        answer.encode(&mut buffer, version).map_err(|e| e.to_string())?;
+        answer
+            .encode(&mut buffer, version)
+            .map_err(|e| e.to_string())?;
         Ok(Frame::from(buffer.freeze()))
     }
 

@@ -8,19 +8,26 @@ use crate::config::{
 use crate::host::log_levels;
 use crate::metadata::planners::{check_topic_name, config_change_records};
 use crate::metadata::{
-    ConfigResource, ConfigResourceType, MetadataImage, MetadataRecord, Plan, PlanError};
+    ConfigResource, ConfigResourceType, MetadataImage, MetadataRecord, Plan, PlanError,
+};
 use crate::partition::overrides_of;
 use crate::types::{BrokerId, ErrorCode};
 
 use super::Node;
 
 pub fn refused(error: PlanError) -> Rejection {
-    Rejection { code: error.code, message: error.message.map(|message| message.to_string()) }
+    Rejection {
+        code: error.code,
+        message: error.message.map(|message| message.to_string()),
+    }
 }
 
 pub fn unknown_type(code: i8) -> Rejection {
     let message = format!("Unknown resource type {code}.");
-    Rejection { code: ErrorCode::InvalidRequest, message: Some(message) }
+    Rejection {
+        code: ErrorCode::InvalidRequest,
+        message: Some(message),
+    }
 }
 
 /// A change that a request asks of one resource, on its way to the controller.
@@ -51,12 +58,18 @@ pub async fn alter(
         let same = |other: &AlterResource| {
             other.resource_type == resource.resource_type && other.name == resource.name
         };
-        resources.iter().enumerate().any(|(other_at, other)| other_at != at && same(other))
+        resources
+            .iter()
+            .enumerate()
+            .any(|(other_at, other)| other_at != at && same(other))
     };
     for (at, resource) in resources.iter().enumerate() {
         let result = if named_before(at, resource) {
             let message = "Each resource must appear at most once.".to_owned();
-            Err(Rejection { code: ErrorCode::InvalidRequest, message: Some(message) })
+            Err(Rejection {
+                code: ErrorCode::InvalidRequest,
+                message: Some(message),
+            })
         } else {
             alter_one(node, resource.clone(), validate_only).await
         };
@@ -79,15 +92,22 @@ async fn alter_one(
         check_broker_name(&resource.name, node.broker_id.0)?;
     }
     let config = node.config();
-    let submitted = node.submit(move |image| {
-        match plan(&config, image, resource_type, &resource) {
-            Ok(_) if validate_only => Plan::answer(Ok(())),
-            Ok(records) => Plan { records, answer: Ok(()) },
-            Err(rejection) => Plan::answer(Err(rejection)),
-        }
-    });
+    let submitted =
+        node.submit(
+            move |image| match plan(&config, image, resource_type, &resource) {
+                Ok(_) if validate_only => Plan::answer(Ok(())),
+                Ok(records) => Plan {
+                    records,
+                    answer: Ok(()),
+                },
+                Err(rejection) => Plan::answer(Err(rejection)),
+            },
+        );
     submitted.await.unwrap_or_else(|error| {
-        Err(Rejection { code: super::error::of_quorum(&error), message: Some(error.to_string()) })
+        Err(Rejection {
+            code: super::error::of_quorum(&error),
+            message: Some(error.to_string()),
+        })
     })
 }
 
@@ -102,7 +122,10 @@ fn plan(
         if image.topic(&resource.name).is_none() {
             let message = format!("The topic '{}' does not exist.", resource.name);
             let code = ErrorCode::UnknownTopicOrPartition;
-            return Err(Rejection { code, message: Some(message) });
+            return Err(Rejection {
+                code,
+                message: Some(message),
+            });
         }
     }
     let stored_type = ConfigResourceType::try_from(resource_type.code())
@@ -121,7 +144,9 @@ fn plan(
             config.replace(resource_type, &resource.name, &current, values, elr)?
         }
     };
-    let changes = changes.into_iter().map(|(name, value)| (name.into(), value.map(Into::into)));
+    let changes = changes
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.map(Into::into)));
     Ok(config_change_records(image, &stored, changes))
 }
 
@@ -129,7 +154,10 @@ fn plan(
 pub fn check_logger_resource(name: &str, broker_id: BrokerId) -> Result<(), Rejection> {
     if name.is_empty() {
         let message = "Broker id must not be empty".to_owned();
-        return Err(Rejection { code: ErrorCode::InvalidRequest, message: Some(message) });
+        return Err(Rejection {
+            code: ErrorCode::InvalidRequest,
+            message: Some(message),
+        });
     }
     check_broker_name(name, broker_id.0)
 }
@@ -137,7 +165,9 @@ pub fn check_logger_resource(name: &str, broker_id: BrokerId) -> Result<(), Reje
 /// The loggers and their levels, as configurations.
 pub fn describe_loggers(keys: Option<&[String]>) -> Vec<Described> {
     let wanted = |name: &str| keys.is_none_or(|keys| keys.iter().any(|key| key == name));
-    let loggers = log_levels::all().into_iter().filter(|(name, _)| wanted(name));
+    let loggers = log_levels::all()
+        .into_iter()
+        .filter(|(name, _)| wanted(name));
     let described = loggers.map(|(name, level)| Described {
         name: name.to_owned(),
         value: Some(level.to_owned()),
@@ -157,7 +187,12 @@ fn alter_loggers(
     validate_only: bool,
 ) -> Result<(), Rejection> {
     check_logger_resource(&resource.name, node.broker_id)?;
-    let reject = |code, message: String| Err(Rejection { code, message: Some(message) });
+    let reject = |code, message: String| {
+        Err(Rejection {
+            code,
+            message: Some(message),
+        })
+    };
     let Change::Incremental(alterations) = &resource.change else {
         let message = "Broker loggers are altered with IncrementalAlterConfigs.".to_owned();
         return reject(ErrorCode::InvalidRequest, message);
@@ -166,7 +201,10 @@ fn alter_loggers(
     for alteration in alterations {
         let name = &alteration.name;
         if !log_levels::is_logger(name) {
-            return reject(ErrorCode::InvalidConfig, format!("Logger {name} does not exist!"));
+            return reject(
+                ErrorCode::InvalidConfig,
+                format!("Logger {name} does not exist!"),
+            );
         }
         let level = alteration.value.as_deref().and_then(log_levels::level);
         match alteration.op {

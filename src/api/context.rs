@@ -18,7 +18,11 @@ pub struct Connection {
 
 impl Connection {
     pub fn new(listener: Arc<str>, peer: SocketAddr) -> Self {
-        Connection { listener, peer, software: OnceLock::new() }
+        Connection {
+            listener,
+            peer,
+            software: OnceLock::new(),
+        }
     }
 }
 

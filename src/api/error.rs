@@ -1,8 +1,8 @@
 //! The one map from what went wrong inside to Kafka's codes. No arm is `_`: a new error must be
 //! given its code here.
 
-use crate::log::{AppendError, LogError, ReadError};
 use super::producer_ids::NoProducerId;
+use crate::log::{AppendError, LogError, ReadError};
 use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, TopicPartition};
 
@@ -34,9 +34,7 @@ pub fn of_append(topic_partition: &TopicPartition, error: &AppendError) -> Error
         AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
         AppendError::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
         AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
-        AppendError::TransactionCoordinatorFenced { .. } => {
-            ErrorCode::TransactionCoordinatorFenced
-        }
+        AppendError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         AppendError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
         AppendError::UnexpectedOffset { .. } | AppendError::Malformed { .. } => {
             tracing::error!(%topic_partition, "{error}");

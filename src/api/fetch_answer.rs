@@ -93,7 +93,11 @@ pub fn encode(header: AnswerHeader, answer: FetchAnswer) -> Frame {
 
 enum Piece {
     Memory(BytesMut),
-    File { file: Arc<dyn File>, position: u64, len: usize },
+    File {
+        file: Arc<dyn File>,
+        position: u64,
+        len: usize,
+    },
 }
 
 struct Encoder {
@@ -148,9 +152,19 @@ impl Encoder {
         }
         // No records are an empty byte string, never null: librdkafka drops the whole answer.
         self.array_len(partition.records_bytes());
-        if let Some(LogSlice { file: Some(file), position, len, .. }) = partition.records {
+        if let Some(LogSlice {
+            file: Some(file),
+            position,
+            len,
+            ..
+        }) = partition.records
+        {
             self.chunks.push(Piece::Memory(self.buffer.split()));
-            self.chunks.push(Piece::File { file, position, len: len as usize });
+            self.chunks.push(Piece::File {
+                file,
+                position,
+                len: len as usize,
+            });
         }
         self.partition_tags(partition.diverging_epoch, partition.current_leader);
     }
@@ -228,7 +242,9 @@ impl Encoder {
         if let Some(Piece::Memory(first)) = self.chunks.first_mut() {
             first[..4].copy_from_slice(&((total - 4) as i32).to_be_bytes());
         }
-        Frame { chunks: self.chunks.into_iter().map(Chunk::from).collect() }
+        Frame {
+            chunks: self.chunks.into_iter().map(Chunk::from).collect(),
+        }
     }
 }
 
@@ -245,7 +261,15 @@ impl From<Piece> for Chunk {
     fn from(piece: Piece) -> Chunk {
         match piece {
             Piece::Memory(buffer) => Chunk::Bytes(buffer.freeze()),
-            Piece::File { file, position, len } => Chunk::File { file, position, len },
+            Piece::File {
+                file,
+                position,
+                len,
+            } => Chunk::File {
+                file,
+                position,
+                len,
+            },
         }
     }
 }

@@ -86,7 +86,9 @@ apis! {
 
 /// The row of an API, if this broker serves it.
 pub fn find(key: i16) -> Option<&'static ApiRow> {
-    APIS.binary_search_by_key(&key, |row| row.key).ok().map(|at| &APIS[at])
+    APIS.binary_search_by_key(&key, |row| row.key)
+        .ok()
+        .map(|at| &APIS[at])
 }
 
 #[cfg(test)]

@@ -18,8 +18,11 @@ use crate::quorum::{HostDraw, Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
 /// Topics that brokers keep for themselves (`Topic.INTERNAL_TOPICS`).
-const INTERNAL_TOPICS: [&str; 3] =
-    ["__consumer_offsets", "__transaction_state", "__share_group_state"];
+const INTERNAL_TOPICS: [&str; 3] = [
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+];
 
 /// How long a change of the metadata may take before the client is told that it timed out.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
@@ -45,7 +48,10 @@ impl Node {
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
     ) -> Arc<Node> {
-        let slots = config.broker.fetch.max_incremental_fetch_session_cache_slots;
+        let slots = config
+            .broker
+            .fetch
+            .max_incremental_fetch_session_cache_slots;
         Arc::new(Node {
             broker_id,
             config: ArcSwap::from_pointee(config),
@@ -77,7 +83,9 @@ impl Node {
         partition: i32,
     ) -> Result<Arc<Partition>, ErrorCode> {
         let image = self.quorum.image();
-        let topic = image.topic(topic).ok_or(ErrorCode::UnknownTopicOrPartition)?;
+        let topic = image
+            .topic(topic)
+            .ok_or(ErrorCode::UnknownTopicOrPartition)?;
         self.partition(&image, topic.id, partition)
     }
 
@@ -91,7 +99,9 @@ impl Node {
             return Ok(found);
         }
         let image = self.quorum.image();
-        image.topic_by_id(topic_id).ok_or(ErrorCode::UnknownTopicId)?;
+        image
+            .topic_by_id(topic_id)
+            .ok_or(ErrorCode::UnknownTopicId)?;
         self.partition(&image, topic_id, partition)
     }
 
@@ -123,7 +133,9 @@ impl Node {
         F: FnOnce(&MetadataImage) -> Plan<T> + Send + 'static,
     {
         let answer = self.quorum.submit(CHANGE_MAX, planner).await?;
-        self.partitions.wait_applied(self.quorum.image().offset()).await;
+        self.partitions
+            .wait_applied(self.quorum.image().offset())
+            .await;
         Ok(answer)
     }
 
@@ -141,16 +153,23 @@ impl Node {
         let mut draw = self.draw();
         self.submit(move |image| {
             let check = |topic: &NewTopic| {
-                config.topic_overrides(&topic.configs).map(|_| ()).map_err(|rejection| PlanError {
-                    code: rejection.code,
-                    message: rejection.message.map(Into::into),
-                })
+                config
+                    .topic_overrides(&topic.configs)
+                    .map(|_| ())
+                    .map_err(|rejection| PlanError {
+                        code: rejection.code,
+                        message: rejection.message.map(Into::into),
+                    })
             };
             let defaults = TopicDefaults {
                 num_partitions: config.broker.topics.num_partitions,
                 replication_factor: config.broker.topics.default_replication_factor as i16,
             };
-            let mut planner = TopicPlanner { defaults, check_configs: &check, draw: &mut draw };
+            let mut planner = TopicPlanner {
+                defaults,
+                check_configs: &check,
+                draw: &mut draw,
+            };
             planner.plan(image, &topics, validate_only)
         })
         .await
@@ -163,7 +182,10 @@ impl Node {
         }
         let new: Vec<String> = {
             let mut creating = self.creating.lock();
-            names.into_iter().filter(|name| creating.insert(name.clone())).collect()
+            names
+                .into_iter()
+                .filter(|name| creating.insert(name.clone()))
+                .collect()
         };
         if new.is_empty() {
             return;

@@ -35,7 +35,9 @@ impl ProducerIds {
                 let epoch = registered.map_or(BrokerEpoch::NONE, |broker| broker.broker_epoch);
                 plan_allocate_producer_ids(image, broker_id, epoch)
             });
-            let new = allocated.await?.map_err(|error| NoProducerId::Refused(error.code))?;
+            let new = allocated
+                .await?
+                .map_err(|error| NoProducerId::Refused(error.code))?;
             *block = (new.first.0, new.first.0 + new.count);
         }
         let id = ProducerId(block.0);

@@ -31,15 +31,18 @@ pub fn brokers<'a>(
     include_fenced: bool,
 ) -> impl Iterator<Item = ReachableBroker<'a>> {
     let shown = move |broker: &&Arc<RegisterBrokerRecord>| include_fenced || !broker.fenced;
-    image.brokers().filter(shown).filter_map(move |registration| {
-        let end_point = registration.end_point(listener)?;
-        Some(ReachableBroker {
-            registration,
-            host: text(&end_point.host),
-            port: i32::from(end_point.port),
-            rack: registration.rack.as_deref().map(text),
+    image
+        .brokers()
+        .filter(shown)
+        .filter_map(move |registration| {
+            let end_point = registration.end_point(listener)?;
+            Some(ReachableBroker {
+                registration,
+                host: text(&end_point.host),
+                port: i32::from(end_point.port),
+                rack: registration.rack.as_deref().map(text),
+            })
         })
-    })
 }
 
 /// A copy of `text` as an answer holds it.
@@ -68,14 +71,26 @@ pub fn partition<'a>(
     };
     let (error, leader) = if !partition.has_leader() {
         (ErrorCode::LeaderNotAvailable, BrokerId::NONE)
-    } else if !image.broker(partition.leader).is_some_and(|broker| !broker.fenced) {
+    } else if !image
+        .broker(partition.leader)
+        .is_some_and(|broker| !broker.fenced)
+    {
         (ErrorCode::LeaderNotAvailable, BrokerId::NONE)
     } else if !reachable(partition.leader) {
         (ErrorCode::ListenerNotFound, BrokerId::NONE)
     } else {
         (ErrorCode::None, partition.leader)
     };
-    let offline_replicas =
-        partition.replicas.iter().copied().filter(|replica| !reachable(*replica)).collect();
-    PartitionView { error, leader, partition, offline_replicas }
+    let offline_replicas = partition
+        .replicas
+        .iter()
+        .copied()
+        .filter(|replica| !reachable(*replica))
+        .collect();
+    PartitionView {
+        error,
+        leader,
+        partition,
+        offline_replicas,
+    }
 }

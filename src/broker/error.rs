@@ -34,7 +34,11 @@ pub enum StartError {
     #[error("{0}")]
     LogDir(#[from] LogDirError),
     #[error("{dir} belongs to {found}, this node is {expected}")]
-    ForeignLogDir { dir: PathBuf, found: String, expected: String },
+    ForeignLogDir {
+        dir: PathBuf,
+        found: String,
+        expected: String,
+    },
     #[error("cannot open the metadata store {path}: {source}")]
     Store {
         path: PathBuf,

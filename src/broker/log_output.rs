@@ -25,7 +25,9 @@ pub fn start_log(format: LogFormat, level: &'static str) {
         }
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .init();
     log_levels::start(level, move |targets| {
         // It fails only when the subscriber is gone, and then nobody logs.
         let _ = handle.modify(|filter| *filter = targets);

@@ -38,8 +38,15 @@ fn host(configured: &str) -> String {
     if !configured.is_empty() {
         return configured.to_owned();
     }
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    if name.is_empty() { "localhost".to_owned() } else { name }
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    if name.is_empty() {
+        "localhost".to_owned()
+    } else {
+        name
+    }
 }
 
 fn security_protocol(protocol: config::SecurityProtocol) -> SecurityProtocol {
@@ -52,9 +59,11 @@ fn security_protocol(protocol: config::SecurityProtocol) -> SecurityProtocol {
 }
 
 /// Registers this incarnation of the broker. It is fenced until [`unfence`].
+/// `previous_broker_epoch` is that of the last clean stop, or none after a crash.
 pub async fn register(
     node: &Node,
     end_points: Vec<BrokerEndpoint>,
+    previous_broker_epoch: BrokerEpoch,
     log_dirs: &[Arc<LogDir>],
 ) -> Result<(), StartError> {
     let mut directories = Vec::new();
@@ -74,10 +83,19 @@ pub async fn register(
         incarnation_id: random::uuid(),
         end_points,
         features: features.collect(),
-        rack: node.config().broker.identity.broker_rack.as_deref().map(Into::into),
+        rack: node
+            .config()
+            .broker
+            .identity
+            .broker_rack
+            .as_deref()
+            .map(Into::into),
         log_dirs: directories,
+        previous_broker_epoch,
     };
-    let registered = node.submit(move |image| plan_register_broker(image, request)).await?;
+    let registered = node
+        .submit(move |image| plan_register_broker(image, request))
+        .await?;
     registered.map_err(|error| StartError::Refused(error.to_string()))
 }
 
@@ -85,12 +103,16 @@ pub async fn register(
 pub async fn unfence(node: &Node) -> Result<BrokerEpoch, StartError> {
     let broker_id = node.broker_id;
     let epoch = epoch_of(node, broker_id);
-    let unfenced = node.submit(move |image| plan_unfence_broker(image, broker_id, epoch)).await?;
+    let unfenced = node
+        .submit(move |image| plan_unfence_broker(image, broker_id, epoch))
+        .await?;
     unfenced.map_err(|error| StartError::Refused(error.to_string()))?;
     Ok(epoch)
 }
 
 fn epoch_of(node: &Node, broker_id: BrokerId) -> BrokerEpoch {
     let image = node.image();
-    image.broker(broker_id).map_or(BrokerEpoch::NONE, |broker| broker.broker_epoch)
+    image
+        .broker(broker_id)
+        .map_or(BrokerEpoch::NONE, |broker| broker.broker_epoch)
 }

@@ -44,10 +44,16 @@ pub fn open(
         log_dirs.push(Arc::new(dir));
     }
     let metadata_path = Path::new(
-        config.broker.metadata_log_dir().unwrap_or_else(|| config.broker.log_dirs()[0].as_str()),
+        config
+            .broker
+            .metadata_log_dir()
+            .unwrap_or_else(|| config.broker.log_dirs()[0].as_str()),
     )
     .join(METADATA_DIR);
-    let store = |source| StartError::Store { path: metadata_path.clone(), source };
+    let store = |source| StartError::Store {
+        path: metadata_path.clone(),
+        source,
+    };
     disk.create_dir_all(&metadata_path).map_err(store)?;
     let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
     Ok(Storage {
@@ -67,7 +73,11 @@ pub fn format_new(
         if dir.meta_properties()?.is_none() {
             let directory_id = random::uuid();
             let cluster_id = cluster_id.to_owned();
-            dir.format(&MetaProperties { cluster_id, node_id, directory_id })?;
+            dir.format(&MetaProperties {
+                cluster_id,
+                node_id,
+                directory_id,
+            })?;
             tracing::info!(dir = %dir.path().display(), "formatted");
         }
     }

@@ -40,11 +40,17 @@ struct State {
     apply: Option<Apply>,
 }
 
-static STATE: RwLock<State> = RwLock::new(State { levels: BTreeMap::new(), apply: None });
+static STATE: RwLock<State> = RwLock::new(State {
+    levels: BTreeMap::new(),
+    apply: None,
+});
 
 /// A level by its name, whatever the case.
 pub fn level(name: &str) -> Option<&'static str> {
-    LEVELS.iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
+    LEVELS
+        .iter()
+        .map(|(known, _)| *known)
+        .find(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Whether there is such a logger.
@@ -85,7 +91,10 @@ impl State {
     fn apply_now(&self) {
         let Some(apply) = &self.apply else { return };
         let filter = |name: &str| {
-            LEVELS.iter().find(|(known, _)| *known == name).map_or(LevelFilter::INFO, |(_, f)| *f)
+            LEVELS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map_or(LevelFilter::INFO, |(_, f)| *f)
         };
         let mut targets = Targets::new();
         for (logger, level) in &self.levels {

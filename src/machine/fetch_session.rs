@@ -103,7 +103,10 @@ pub struct SessionRequest {
 impl FetchSessionCache {
     /// `slots_max` is `max.incremental.fetch.session.cache.slots`.
     pub fn new(slots_max: usize) -> Self {
-        FetchSessionCache { slots_max, sessions: BTreeMap::new() }
+        FetchSessionCache {
+            slots_max,
+            sessions: BTreeMap::new(),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -122,8 +125,11 @@ impl FetchSessionCache {
     ) -> Result<(Context, Vec<FetchTarget>), ErrorCode> {
         if request.epoch == EPOCH_FINAL || request.epoch == EPOCH_INITIAL {
             self.sessions.remove(&request.id);
-            let context =
-                if request.epoch == EPOCH_FINAL { Context::Sessionless } else { Context::Full };
+            let context = if request.epoch == EPOCH_FINAL {
+                Context::Sessionless
+            } else {
+                Context::Full
+            };
             return Ok((context, request.targets));
         }
         let Some(session) = self.sessions.get_mut(&request.id) else {
@@ -197,7 +203,10 @@ impl FetchSessionCache {
 
     /// Pushes out the session that was unused the longest, if that is long enough.
     fn evict(&mut self, now: TimestampMs) -> bool {
-        let oldest = self.sessions.iter().min_by_key(|(id, session)| (session.used_at, **id));
+        let oldest = self
+            .sessions
+            .iter()
+            .min_by_key(|(id, session)| (session.used_at, **id));
         match oldest {
             Some((&id, session)) if now.0 - session.used_at.0 > EVICTION_AGE_MS => {
                 self.sessions.remove(&id);
@@ -249,7 +258,9 @@ impl Session {
     }
 
     fn tell(&mut self, key: &PartitionKey, told: Told) -> bool {
-        let Some(&rank) = self.ranks.get(key) else { return true };
+        let Some(&rank) = self.ranks.get(key) else {
+            return true;
+        };
         let partition = self.order.get_mut(&rank).expect("ranks and order agree");
         let mut news = told.has_records || told.must_say;
         news |= partition.told_high_watermark != told.high_watermark;
@@ -289,7 +300,11 @@ mod tests {
     }
 
     fn key(partition: i32) -> PartitionKey {
-        PartitionKey { topic: "".into(), topic_id: TopicId(Uuid::from_u128(7)), partition }
+        PartitionKey {
+            topic: "".into(),
+            topic_id: TopicId(Uuid::from_u128(7)),
+            partition,
+        }
     }
 
     fn told(high_watermark: i64, has_records: bool) -> Told {
@@ -302,12 +317,21 @@ mod tests {
     }
 
     fn request(id: i32, epoch: i32, targets: Vec<FetchTarget>) -> SessionRequest {
-        SessionRequest { id, epoch, uses_topic_ids: true, targets, forgotten: Vec::new() }
+        SessionRequest {
+            id,
+            epoch,
+            uses_topic_ids: true,
+            targets,
+            forgotten: Vec::new(),
+        }
     }
 
     fn with_session() -> (FetchSessionCache, i32) {
         let mut cache = FetchSessionCache::new(2);
-        let targets = vec![(target(0, 0), told(0, false)), (target(1, 0), told(0, false))];
+        let targets = vec![
+            (target(0, 0), told(0, false)),
+            (target(1, 0), told(0, false)),
+        ];
         let id = cache.create(true, targets, NOW, || 5);
         (cache, id)
     }
@@ -315,7 +339,9 @@ mod tests {
     #[test]
     fn an_incremental_fetch_reads_all_partitions_with_what_changed() {
         let (mut cache, id) = with_session();
-        let (context, targets) = cache.begin(request(id, 1, vec![target(1, 9)]), NOW).unwrap();
+        let (context, targets) = cache
+            .begin(request(id, 1, vec![target(1, 9)]), NOW)
+            .unwrap();
         assert_eq!(context, Context::Incremental { id });
         assert_eq!(targets, [target(0, 0), target(1, 9)]);
         let mut forget = request(id, 2, Vec::new());
@@ -339,9 +365,22 @@ mod tests {
             refused(&mut cache, request(id, 2, vec![target(3, 3)])),
             ErrorCode::InvalidFetchSessionEpoch
         );
-        let by_name = SessionRequest { uses_topic_ids: false, ..request(id, 1, Vec::new()) };
-        assert_eq!(refused(&mut cache, by_name), ErrorCode::FetchSessionTopicIdError);
-        assert_eq!(cache.begin(request(id, 1, Vec::new()), NOW).unwrap().1.len(), 2);
+        let by_name = SessionRequest {
+            uses_topic_ids: false,
+            ..request(id, 1, Vec::new())
+        };
+        assert_eq!(
+            refused(&mut cache, by_name),
+            ErrorCode::FetchSessionTopicIdError
+        );
+        assert_eq!(
+            cache
+                .begin(request(id, 1, Vec::new()), NOW)
+                .unwrap()
+                .1
+                .len(),
+            2
+        );
     }
 
     #[test]
@@ -352,7 +391,10 @@ mod tests {
         assert!(!cache.is_news(id, &key(0), told(1, false)));
         let order = cache.begin(request(id, 1, Vec::new()), NOW).unwrap().1;
         assert_eq!(order, [target(1, 0), target(0, 0)]);
-        let error = Told { must_say: true, ..told(-1, false) };
+        let error = Told {
+            must_say: true,
+            ..told(-1, false)
+        };
         assert!(cache.is_news(id, &key(1), error));
         assert!(cache.is_news(id, &key(1), error));
     }
@@ -371,10 +413,14 @@ mod tests {
     #[test]
     fn epoch_zero_closes_the_old_session_and_minus_one_makes_none() {
         let (mut cache, id) = with_session();
-        let (context, _) = cache.begin(request(id, 0, vec![target(0, 0)]), NOW).unwrap();
+        let (context, _) = cache
+            .begin(request(id, 0, vec![target(0, 0)]), NOW)
+            .unwrap();
         assert_eq!(context, Context::Full);
         assert!(cache.is_empty());
-        let (context, targets) = cache.begin(request(0, -1, vec![target(0, 0)]), NOW).unwrap();
+        let (context, targets) = cache
+            .begin(request(0, -1, vec![target(0, 0)]), NOW)
+            .unwrap();
         assert_eq!((context, targets.len()), (Context::Sessionless, 1));
     }
 }

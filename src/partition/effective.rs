@@ -34,12 +34,19 @@ impl PartitionConfig {
             producer_id_expiration_ms: i64::from(node.broker.log.producer_id_expiration_ms),
             write_back_bytes: WRITE_BACK_BYTES,
         };
-        PartitionConfig { topic: Arc::new(topic), log: Arc::new(log) }
+        PartitionConfig {
+            topic: Arc::new(topic),
+            log: Arc::new(log),
+        }
     }
 }
 
 /// What the cluster has set for a resource.
 pub fn overrides_of(image: &MetadataImage, resource: &ConfigResource) -> Overrides {
-    let set = image.configs(resource).into_iter().flat_map(|configs| configs.iter());
-    set.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    let set = image
+        .configs(resource)
+        .into_iter()
+        .flat_map(|configs| configs.iter());
+    set.map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect()
 }

@@ -15,9 +15,7 @@ use tokio::sync::mpsc;
 use super::effective::PartitionConfig;
 use super::waiters::{Waiter, Waiters};
 use crate::config::TopicConfig;
-use crate::log::{
-    AppendContext, AppendError, Appended, Log, LogDir, LogSlice, Origin, ReadError,
-};
+use crate::log::{AppendContext, AppendError, Appended, Log, LogDir, LogSlice, Origin, ReadError};
 use crate::record::Batch;
 use crate::types::{
     BrokerId, ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition,
@@ -71,7 +69,9 @@ pub struct NewPartition {
 
 impl Partition {
     pub fn new(new: NewPartition) -> Arc<Partition> {
-        let NewPartition { log, leadership, .. } = new;
+        let NewPartition {
+            log, leadership, ..
+        } = new;
         let start = log.log_start_offset();
         let high_watermark = new.high_watermark.unwrap_or(start).max(start);
         let partition = Arc::new(Partition {
@@ -148,7 +148,11 @@ impl Partition {
         now: TimestampMs,
     ) -> Result<Appended, AppendError> {
         let leader_epoch = self.leadership.load().leader_epoch;
-        let context = AppendContext { leader_epoch, origin, now };
+        let context = AppendContext {
+            leader_epoch,
+            origin,
+            now,
+        };
         let appended = self.log.append_as_leader(batch, &context)?;
         if appended.rolled {
             // Nobody listens any more when the node stops, which flushes everything.
@@ -204,7 +208,11 @@ impl Partition {
     /// new low watermark.
     pub fn delete_records(&self, offset: Offset) -> Result<Offset, DeleteRecordsError> {
         let high_watermark = self.high_watermark();
-        let target = if offset == Offset::NONE { high_watermark } else { offset };
+        let target = if offset == Offset::NONE {
+            high_watermark
+        } else {
+            offset
+        };
         if target < Offset::ZERO || target > high_watermark {
             return Err(DeleteRecordsError::OutOfRange);
         }
@@ -215,7 +223,10 @@ impl Partition {
 
     /// The partition is gone from this broker: who waits is told to look elsewhere.
     pub fn close(&self) {
-        let gone = Leadership { leader: BrokerId::NONE, ..(*self.leadership()).clone() };
+        let gone = Leadership {
+            leader: BrokerId::NONE,
+            ..(*self.leadership()).clone()
+        };
         self.leadership.store(Arc::new(gone));
         self.waiters.wake_all();
     }

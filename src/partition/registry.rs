@@ -83,12 +83,22 @@ impl Partitions {
     }
 
     pub fn all(&self) -> Vec<Arc<Partition>> {
-        self.by_topic.read().values().flatten().flatten().cloned().collect()
+        self.by_topic
+            .read()
+            .values()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     /// Opens what is on disk, all directories side by side. Blocks; after a crash it reads what was
-    /// not flushed.
-    pub fn load(&self, node: &NodeConfig, image: &MetadataImage) -> Result<(), PartitionsError> {
+    /// not flushed. Returns the broker epoch of the last clean stop, if every directory had one.
+    pub fn load(
+        &self,
+        node: &NodeConfig,
+        image: &MetadataImage,
+    ) -> Result<Option<i64>, PartitionsError> {
         let threads = node.broker.log.num_recovery_threads_per_data_dir.max(1) as usize;
         let config_of = |topic_partition: &TopicPartition| {
             PartitionConfig::of_topic(node, image, &topic_partition.topic).log
@@ -97,27 +107,42 @@ impl Partitions {
         let reports: Vec<_> = std::thread::scope(|scope| {
             let load = |dir: &Arc<LogDir>| {
                 let dir = dir.clone();
-                let options = LoadOptions { now, threads, config_of: &config_of };
+                let options = LoadOptions {
+                    now,
+                    threads,
+                    config_of: &config_of,
+                };
                 scope.spawn(move || (dir.load(&options), dir))
             };
             let loading: Vec<_> = self.log_dirs.iter().map(load).collect();
-            loading.into_iter().map(|thread| thread.join().expect("loading panicked")).collect()
+            loading
+                .into_iter()
+                .map(|thread| thread.join().expect("loading panicked"))
+                .collect()
         });
+        let mut clean_stops = Vec::with_capacity(reports.len());
         for (report, dir) in reports {
             let report = report.map_err(|source| PartitionsError::Load {
                 dir: dir.path().display().to_string(),
                 source,
             })?;
+            clean_stops.push(report.clean_stop);
             for loaded in report.partitions {
                 self.add_found(dir.clone(), loaded);
             }
         }
-        Ok(())
+        let all: Option<Vec<i64>> = clean_stops.into_iter().collect();
+        Ok(all.and_then(|epochs| epochs.into_iter().min()))
     }
 
     fn add_found(&self, log_dir: Arc<LogDir>, loaded: Loaded) {
-        let Loaded { topic_partition, log, high_watermark, recovered_bytes, truncated_bytes } =
-            loaded;
+        let Loaded {
+            topic_partition,
+            log,
+            high_watermark,
+            recovered_bytes,
+            truncated_bytes,
+        } = loaded;
         match log {
             Ok(log) => {
                 if truncated_bytes > 0 {
@@ -126,7 +151,11 @@ impl Partitions {
                         "recovered; a torn end was cut off"
                     );
                 }
-                let found = Found { log, log_dir, high_watermark };
+                let found = Found {
+                    log,
+                    log_dir,
+                    high_watermark,
+                };
                 self.found.lock().insert(topic_partition, found);
             }
             Err(error) => tracing::error!(%topic_partition, "cannot be opened: {error}"),
@@ -148,9 +177,14 @@ impl Partitions {
                 }
             }
             for (topic_id, changed) in &delta.topics {
-                let Some(topic) = image.topic_by_id(*topic_id) else { continue };
+                let Some(topic) = image.topic_by_id(*topic_id) else {
+                    continue;
+                };
                 let changed = changed.iter().filter_map(|index| {
-                    topic.partitions.get(*index).map(|partition| (*index, partition))
+                    topic
+                        .partitions
+                        .get(*index)
+                        .map(|partition| (*index, partition))
                 });
                 self.apply_topic(node, image, topic, changed);
             }
@@ -162,7 +196,11 @@ impl Partitions {
     /// Waits until the image at `offset`, or a later one, was applied.
     pub async fn wait_applied(&self, offset: Offset) {
         // The sender lives as long as self.
-        let _ = self.applied.subscribe().wait_for(|applied| *applied >= offset).await;
+        let _ = self
+            .applied
+            .subscribe()
+            .wait_for(|applied| *applied >= offset)
+            .await;
     }
 
     fn apply_topic<'a>(
@@ -202,12 +240,19 @@ impl Partitions {
         leadership: Leadership,
         config: &PartitionConfig,
     ) {
-        let topic_partition = TopicPartition { topic: topic.name.clone(), partition: index };
+        let topic_partition = TopicPartition {
+            topic: topic.name.clone(),
+            partition: index,
+        };
         let opened = match self.claim(&topic_partition, topic.id) {
             Some(found) => Ok(found),
             None => self.create(&topic_partition, topic.id, config),
         };
-        let Found { log, log_dir, high_watermark } = match opened {
+        let Found {
+            log,
+            log_dir,
+            high_watermark,
+        } = match opened {
             Ok(found) => found,
             Err(error) => {
                 tracing::error!(%topic_partition, "cannot be made: {error}");
@@ -252,13 +297,19 @@ impl Partitions {
         if let Some(old) = self.found.lock().remove(topic_partition) {
             self.delete(&old.log_dir, topic_partition);
         }
-        let working = self.log_dirs.iter().filter(|dir| dir.offline_reason().is_none());
+        let working = self
+            .log_dirs
+            .iter()
+            .filter(|dir| dir.offline_reason().is_none());
         let emptiest = working.min_by_key(|dir| dir.log_count());
         let log_dir = emptiest.unwrap_or(&self.log_dirs[0]).clone();
         let now = self.clock.now_ms();
-        let log =
-            log_dir.create_log(topic_partition.clone(), topic_id, config.log.clone(), now)?;
-        Ok(Found { log, log_dir, high_watermark: None })
+        let log = log_dir.create_log(topic_partition.clone(), topic_id, config.log.clone(), now)?;
+        Ok(Found {
+            log,
+            log_dir,
+            high_watermark: None,
+        })
     }
 
     fn remove_all_but(&self, image: &MetadataImage) {
@@ -295,7 +346,9 @@ impl Partitions {
     pub fn run_deletions(&self, now: TimestampMs) {
         let due: Vec<_> = {
             let mut deletions = self.deletions.lock();
-            let (due, later) = deletions.drain(..).partition(|(_, deletion)| deletion.due <= now);
+            let (due, later) = deletions
+                .drain(..)
+                .partition(|(_, deletion)| deletion.due <= now);
             *deletions = later;
             due
         };
@@ -314,7 +367,11 @@ impl Partitions {
 
     fn apply_configs(&self, node: &NodeConfig, image: &MetadataImage, delta: &ImageDelta) {
         let of_brokers = |resource_type| resource_type == ConfigResourceType::Broker;
-        if delta.configs.iter().any(|resource| of_brokers(resource.resource_type)) {
+        if delta
+            .configs
+            .iter()
+            .any(|resource| of_brokers(resource.resource_type))
+        {
             for topic in image.topics() {
                 self.configure(node, image, topic);
             }
@@ -332,7 +389,13 @@ impl Partitions {
     fn configure(&self, node: &NodeConfig, image: &MetadataImage, topic: &TopicImage) {
         let partitions: Vec<Arc<Partition>> = {
             let by_topic = self.by_topic.read();
-            by_topic.get(&topic.id).into_iter().flatten().flatten().cloned().collect()
+            by_topic
+                .get(&topic.id)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .cloned()
+                .collect()
         };
         if partitions.is_empty() {
             return;

@@ -110,7 +110,11 @@ struct State<S> {
 
 impl<S: Service> State<S> {
     async fn run(&mut self, settings: ConnectionSettings) -> Ended {
-        let ConnectionSettings { idle_max, mut stopping, .. } = settings;
+        let ConnectionSettings {
+            idle_max,
+            mut stopping,
+            ..
+        } = settings;
         let mut last_activity = Instant::now();
         let timer = sleep_until(last_activity + idle_max.min(STALL_MAX));
         tokio::pin!(timer);
@@ -149,7 +153,9 @@ impl<S: Service> State<S> {
                             return Ended::Stalled;
                         }
                     }
-                    timer.as_mut().reset(Instant::now() + idle_max.min(STALL_MAX));
+                    timer
+                        .as_mut()
+                        .reset(Instant::now() + idle_max.min(STALL_MAX));
                 }
                 Event::Stopping => return Ended::Stopping,
             }
@@ -192,7 +198,9 @@ impl<S: Service> State<S> {
         let mut any = false;
         while let Some(Answer::Ready(_)) = self.unanswered.front() {
             any = true;
-            let Some(Answer::Ready(reply)) = self.unanswered.pop_front() else { unreachable!() };
+            let Some(Answer::Ready(reply)) = self.unanswered.pop_front() else {
+                unreachable!()
+            };
             match reply {
                 Reply::Send(frame) => chunks.extend(frame.chunks),
                 Reply::Silent => {}
@@ -206,7 +214,9 @@ impl<S: Service> State<S> {
             self.alone = false;
         }
         if !chunks.is_empty() {
-            send_chunks(&self.stream, chunks).await.map_err(Ended::Send)?;
+            send_chunks(&self.stream, chunks)
+                .await
+                .map_err(Ended::Send)?;
         }
         Ok(any)
     }

@@ -34,7 +34,10 @@ pub struct FrameBudget {
 impl FrameBudget {
     pub fn new(bytes: usize) -> Self {
         let permits_max = (bytes / PERMIT_BYTES).clamp(1, u32::MAX as usize) as u32;
-        FrameBudget { permits: Arc::new(Semaphore::new(permits_max as usize)), permits_max }
+        FrameBudget {
+            permits: Arc::new(Semaphore::new(permits_max as usize)),
+            permits_max,
+        }
     }
 
     /// Waits until there is room for a frame of `len` bytes. A frame larger than the whole budget
@@ -45,7 +48,13 @@ impl FrameBudget {
         }
         let permits = u32::try_from(len.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
         let permits = permits.min(self.permits_max);
-        Some(self.permits.clone().acquire_many_owned(permits).await.expect("never closed"))
+        Some(
+            self.permits
+                .clone()
+                .acquire_many_owned(permits)
+                .await
+                .expect("never closed"),
+        )
     }
 }
 
@@ -96,7 +105,9 @@ impl FrameReader {
 
     /// The next whole frame that is buffered already.
     pub fn next_buffered(&mut self) -> Result<Option<RequestFrame>, FrameError> {
-        let Some(len) = self.announced_len()? else { return Ok(None) };
+        let Some(len) = self.announced_len()? else {
+            return Ok(None);
+        };
         if self.buffer.len() < 4 + len {
             return Ok(None);
         }
@@ -105,16 +116,24 @@ impl FrameReader {
         if self.buffer.is_empty() {
             self.buffer = BytesMut::new();
         }
-        Ok(Some(RequestFrame { bytes, budget: self.reserved.take() }))
+        Ok(Some(RequestFrame {
+            bytes,
+            budget: self.reserved.take(),
+        }))
     }
 
     /// The length of the frame at the front, once its four bytes are here.
     fn announced_len(&self) -> Result<Option<usize>, FrameError> {
-        let Some(prefix) = self.buffer.first_chunk::<4>() else { return Ok(None) };
+        let Some(prefix) = self.buffer.first_chunk::<4>() else {
+            return Ok(None);
+        };
         let len = i32::from_be_bytes(*prefix);
         match usize::try_from(len) {
             Ok(positive) if positive > 0 && positive <= self.frame_bytes_max => Ok(Some(positive)),
-            _ => Err(FrameError::Length { len, max: self.frame_bytes_max }),
+            _ => Err(FrameError::Length {
+                len,
+                max: self.frame_bytes_max,
+            }),
         }
     }
 
@@ -164,7 +183,9 @@ mod tests {
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
         (client, listener.accept().await.unwrap().0)
     }
 

@@ -43,21 +43,34 @@ impl ConnectionLimits {
         per_ip_overrides: HashMap<IpAddr, usize>,
     ) -> Arc<Self> {
         let open = Mutex::default();
-        Arc::new(ConnectionLimits { connections_max, per_ip_max, per_ip_overrides, open })
+        Arc::new(ConnectionLimits {
+            connections_max,
+            per_ip_max,
+            per_ip_overrides,
+            open,
+        })
     }
 
     pub fn enter(self: &Arc<Self>, ip: IpAddr) -> Result<Place, TurnedAway> {
         let per_ip_max = *self.per_ip_overrides.get(&ip).unwrap_or(&self.per_ip_max);
         let mut open = self.open.lock();
         if open.total >= self.connections_max {
-            return Err(TurnedAway::Total { max: self.connections_max });
+            return Err(TurnedAway::Total {
+                max: self.connections_max,
+            });
         }
         if open.per_ip.get(&ip).copied().unwrap_or(0) >= per_ip_max {
-            return Err(TurnedAway::PerIp { ip, max: per_ip_max });
+            return Err(TurnedAway::PerIp {
+                ip,
+                max: per_ip_max,
+            });
         }
         open.total += 1;
         *open.per_ip.entry(ip).or_default() += 1;
-        Ok(Place { limits: self.clone(), ip })
+        Ok(Place {
+            limits: self.clone(),
+            ip,
+        })
     }
 
     pub fn open_count(&self) -> usize {
@@ -88,11 +101,17 @@ mod tests {
         let other: IpAddr = "10.0.0.2".parse().unwrap();
         let limits = ConnectionLimits::new(3, 1, HashMap::from([(other, 2)]));
         let place = limits.enter(ip).unwrap();
-        assert_eq!(limits.enter(ip).err(), Some(TurnedAway::PerIp { ip, max: 1 }));
+        assert_eq!(
+            limits.enter(ip).err(),
+            Some(TurnedAway::PerIp { ip, max: 1 })
+        );
         let _two = [limits.enter(other).unwrap(), limits.enter(other).unwrap()];
         drop(place);
         let _place = limits.enter(ip).unwrap();
         let third: IpAddr = "10.0.0.3".parse().unwrap();
-        assert_eq!(limits.enter(third).err(), Some(TurnedAway::Total { max: 3 }));
+        assert_eq!(
+            limits.enter(third).err(),
+            Some(TurnedAway::Total { max: 3 })
+        );
     }
 }

@@ -39,12 +39,19 @@ pub struct Bound {
 
 /// Binds `address` for the listener `name`.
 pub fn bind(name: &str, address: SocketAddr, backlog: u32) -> io::Result<Bound> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     // A restart must not wait for old connections' ports.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let listener = socket.listen(backlog.max(BACKLOG_MIN))?;
-    Ok(Bound { name: name.into(), listener })
+    Ok(Bound {
+        name: name.into(),
+        listener,
+    })
 }
 
 impl Bound {

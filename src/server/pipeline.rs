@@ -24,15 +24,20 @@ impl Pipeline {
         connection: &Arc<Connection>,
         frame: RequestFrame,
     ) -> Result<Answer, CloseReason> {
-        let (api_key, api_version) = key_and_version(&frame.bytes)
-            .ok_or(CloseReason::ShortFrame { len: frame.bytes.len() })?;
+        let (api_key, api_version) =
+            key_and_version(&frame.bytes).ok_or(CloseReason::ShortFrame {
+                len: frame.bytes.len(),
+            })?;
         let row = api::find(api_key).ok_or(CloseReason::UnknownApi { api_key })?;
         if !row.serves(api_version) {
             if row.key == api::API_VERSIONS {
                 // The client steps down to a version of the answer (KIP-511).
                 return api::unsupported_api_versions(&frame.bytes);
             }
-            let unsupported = CloseReason::UnsupportedVersion { api: row.name, version: api_version };
+            let unsupported = CloseReason::UnsupportedVersion {
+                api: row.name,
+                version: api_version,
+            };
             return Err(unsupported);
         }
         let malformed = |reason: String| CloseReason::Malformed {
@@ -70,12 +75,18 @@ impl Service for Pipeline {
                 Answer::Ready(Reply::Close(reason))
             }
             // The panic hook has logged where; one request's bug ends one connection.
-            Err(_) => Answer::Ready(Reply::Close(CloseReason::Internal { api: "?", version: -1 })),
+            Err(_) => Answer::Ready(Reply::Close(CloseReason::Internal {
+                api: "?",
+                version: -1,
+            })),
         }
     }
 }
 
 fn key_and_version(frame: &[u8]) -> Option<(i16, i16)> {
     let bytes = frame.first_chunk::<4>()?;
-    Some((i16::from_be_bytes([bytes[0], bytes[1]]), i16::from_be_bytes([bytes[2], bytes[3]])))
+    Some((
+        i16::from_be_bytes([bytes[0], bytes[1]]),
+        i16::from_be_bytes([bytes[2], bytes[3]]),
+    ))
 }

@@ -28,7 +28,11 @@ pub async fn send_chunks(stream: &TcpStream, chunks: Vec<Chunk>) -> io::Result<(
         match chunk {
             Chunk::Bytes(bytes) if bytes.is_empty() => {}
             Chunk::Bytes(bytes) => gathered.push(bytes),
-            Chunk::File { file, position, len } => match file.fd() {
+            Chunk::File {
+                file,
+                position,
+                len,
+            } => match file.fd() {
                 Some(fd) if len > COPY_BYTES => {
                     send_bytes(stream, &mut gathered, true).await?;
                     send_file(stream, fd, position, len).await?;
@@ -55,12 +59,19 @@ fn cut_short(position: u64, len: usize) -> io::Error {
 }
 
 async fn send_bytes(stream: &TcpStream, parts: &mut Vec<Bytes>, more: bool) -> io::Result<()> {
-    let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
+    let flags = if more {
+        SendFlags::MORE | SendFlags::NOSIGNAL
+    } else {
+        SendFlags::NOSIGNAL
+    };
     let mut first = 0;
     while first < parts.len() {
         let mut sent = {
-            let slices: Vec<IoSlice<'_>> =
-                parts[first..].iter().take(PARTS_MAX).map(|part| IoSlice::new(part)).collect();
+            let slices: Vec<IoSlice<'_>> = parts[first..]
+                .iter()
+                .take(PARTS_MAX)
+                .map(|part| IoSlice::new(part))
+                .collect();
             writable(stream, || {
                 let mut control = rustix::net::SendAncillaryBuffer::default();
                 let sent = rustix::net::sendmsg(stream.as_fd(), &slices, &mut control, flags)?;
@@ -95,7 +106,12 @@ async fn send_file(
         let mut from = offset;
         let sent = writable(stream, || {
             from = offset;
-            Ok(rustix::fs::sendfile(stream.as_fd(), file, Some(&mut from), wanted)?)
+            Ok(rustix::fs::sendfile(
+                stream.as_fd(),
+                file,
+                Some(&mut from),
+                wanted,
+            )?)
         })
         .await?;
         if sent == 0 {
