@@ -1,7 +1,6 @@
-//! Rules between the configurations of a node: roles, listeners, quorum, and the ranges that groups
-//! have to keep. Each error names the way out.
+//! Rules between the configurations of a node: roles, listeners and quorum. Each error names the way
+//! out.
 
-use super::group_ranges::GROUP_RANGES;
 use super::listener::split_host_port;
 use super::{BrokerConfig, ConfigError, Listener, Listeners, SecurityProtocol};
 
@@ -34,7 +33,6 @@ pub(super) fn start_errors(
     check_identity(config, &mut reasons);
     check_listeners(config, listeners, is_set, &mut reasons);
     check_quorum(config, alone, &mut reasons);
-    check_group_ranges(config, &mut reasons);
     let mut errors: Vec<ConfigError> = reasons
         .into_iter()
         .map(|reason| ConfigError::Conflict { reason })
@@ -81,6 +79,9 @@ fn check_listeners(
     reasons: &mut Vec<String>,
 ) {
     check_distinct(&listeners.bound, reasons);
+    if listeners.bound.is_empty() {
+        reasons.push("listeners must not be empty.".into());
+    }
     let names = |of: &mut dyn Iterator<Item = &Listener>| {
         of.map(|listener| listener.name.as_str())
             .collect::<Vec<_>>()
@@ -111,6 +112,13 @@ fn check_listeners(
         ));
     }
     if !config.is_broker() {
+        if listeners.broker().next().is_some() {
+            reasons.push(format!(
+                "The listeners config must only contain KRaft controller listeners from \
+                 controller.listener.names when process.roles=controller; take {} out of it.",
+                names(&mut listeners.broker())
+            ));
+        }
         return;
     }
     if !config.is_controller() && listeners.controller().next().is_some() {
@@ -149,7 +157,9 @@ fn check_distinct(bound: &[Listener], reasons: &mut Vec<String>) {
                 ));
             } else if earlier.port == listener.port
                 && listener.port != 0
-                && (earlier.host == listener.host || is_any(earlier) && is_any(listener))
+                && (earlier.host == listener.host
+                    || earlier.host.is_empty()
+                    || listener.host.is_empty())
             {
                 reasons.push(format!(
                     "Each listener must have a different port: {earlier}, {listener}"
@@ -157,10 +167,6 @@ fn check_distinct(bound: &[Listener], reasons: &mut Vec<String>) {
             }
         }
     }
-}
-
-fn is_any(listener: &Listener) -> bool {
-    matches!(listener.host.as_str(), "" | "0.0.0.0" | "::")
 }
 
 fn check_advertised(listeners: &Listeners, reasons: &mut Vec<String>) {
@@ -232,11 +238,4 @@ pub fn parse_voter(text: &str) -> Option<(i32, &str, u16)> {
     let (id, address) = text.split_once('@')?;
     let (host, port) = split_host_port(address)?;
     Some((id.parse().ok()?, host, port.parse().ok()?))
-}
-
-/// What groups get by default must be what they may ask for.
-fn check_group_ranges(config: &BrokerConfig, reasons: &mut Vec<String>) {
-    let _ = config;
-    let _ = GROUP_RANGES;
-    let _ = reasons;
 }

@@ -8,11 +8,11 @@ config_table! {
 
     Int "interval.ms" = "300000", [Any], Medium, Resource
         => interval_ms: i32,
-        "";
+        "How often a client that matches sends its metrics.";
     List "match" = "", [Any], Medium, Resource
         => matches: Vec<String>,
-        "";
+        "Which clients send metrics, as name=pattern; empty for all.";
     List "metrics" = "", [Any], Medium, Resource
         => metrics: Vec<String>,
-        "";
+        "Which metrics they send, by the beginnings of their names; empty for none.";
 }

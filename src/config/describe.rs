@@ -244,7 +244,7 @@ fn describe_dynamic(name: &str, text: &str) -> Described {
 
 /// The broker names that stand in for one another (`log.retention.ms`, `.minutes`, `.hours`), in
 /// order of precedence: what a topic's row falls back to. Otherwise the name alone.
-fn family(name: &str) -> Vec<&str> {
+pub(super) fn family(name: &str) -> Vec<&str> {
     let of_one_topic_row = TopicConfig::ROWS.iter().find_map(|row| {
         let names = row.fallbacks.iter().map(|fallback| fallback.name);
         names

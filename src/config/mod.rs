@@ -6,6 +6,7 @@
 //! 2. Nothing here reads a file or the environment: texts come in as arguments.
 
 mod alter;
+mod alter_checks;
 mod argument;
 mod broker;
 mod checks;
@@ -19,6 +20,7 @@ mod group_ranges;
 mod listener;
 mod near;
 mod node;
+mod numbers;
 mod properties;
 mod quotas;
 mod row;
@@ -28,6 +30,15 @@ mod topic;
 mod valid;
 mod value;
 mod words;
+
+#[cfg(test)]
+mod alter_tests;
+#[cfg(test)]
+mod describe_tests;
+#[cfg(test)]
+mod node_tests;
+#[cfg(test)]
+mod table_tests;
 
 pub use alter::{AlterOp, Alteration, Changes, Rejection, ResourceType, check_broker_name};
 pub use argument::argument_properties;

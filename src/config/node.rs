@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::broker::{broker_row, broker_rows};
+use super::numbers::number_errors;
 use super::source::{ONE_REPLICA, SINGLE_NODE};
 use super::table::Table;
 use super::{
@@ -76,10 +77,14 @@ impl NodeConfig {
         let is_set = |name: &str| layers.given.contains_key(name);
         let listeners = Listeners::read(&broker, &is_set).map_err(|error| vec![error])?;
         errors.extend(checks::start_errors(&broker, &listeners, &is_set, alone));
-        if !errors.is_empty() {
-            return Err(errors);
+        let node = NodeConfig::from_layers(layers, listeners);
+        let numbers = number_errors(&node).into_iter();
+        errors.extend(numbers.map(|reason| ConfigError::Conflict { reason }));
+        if errors.is_empty() {
+            Ok((node, warnings))
+        } else {
+            Err(errors)
         }
-        Ok((NodeConfig::from_layers(layers, listeners), warnings))
     }
 
     /// The same node under other dynamic values: those of all brokers and those of this one.
@@ -183,6 +188,7 @@ impl Layers {
     /// The value of a broker row.
     pub fn value(&self, row: &'static Row) -> Value {
         let given = self.given.get(row.name).map(|property| &property.value);
+        let given = given.filter(|_| !self.sibling_is_dynamic(row.name));
         let texts = [
             self.this_broker.get(row.name),
             self.cluster.get(row.name),
@@ -193,6 +199,14 @@ impl Layers {
             .flatten()
             .find_map(|text| parse(row, text).ok());
         set.unwrap_or_else(|| default_value(row))
+    }
+
+    /// As Kafka has it: a dynamic `log.retention.ms` takes the static values of its whole family out,
+    /// so that `log.retention.minutes` cannot come before it.
+    fn sibling_is_dynamic(&self, name: &str) -> bool {
+        let is_dynamic =
+            |name: &&str| self.cluster.contains_key(*name) || self.this_broker.contains_key(*name);
+        describe::family(name).iter().any(is_dynamic)
     }
 
     /// The value of a topic's or a group's row without an override: that of the first broker name
@@ -216,7 +230,7 @@ pub(super) fn default_value(row: &Row) -> Value {
     })
 }
 
-/// Reads and checks the value of a row. Blank items of a list are dropped.
+/// Reads and checks the value of a row. Blank and repeated items of a list are dropped.
 pub(super) fn parse(row: &Row, text: &str) -> Result<Value, ConfigError> {
     let invalid = |value: String, reason: String| {
         let name = row.name.to_owned();
@@ -229,7 +243,7 @@ pub(super) fn parse(row: &Row, text: &str) -> Result<Value, ConfigError> {
     };
     let value = Value::parse(row.config_type, text)
         .map_err(|reason| invalid(text.to_owned(), reason))?
-        .without_blanks();
+        .tidied();
     let checked = row.valid.check(row.name, &value);
     checked.map_err(|wrong| invalid(wrong.value, wrong.reason))?;
     Ok(value)

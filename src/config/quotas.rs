@@ -10,16 +10,16 @@ config_table! {
 
     Long "consumer_byte_rate" = "9223372036854775807", [Any], Medium, Resource
         => consumer_byte_rate: i64,
-        "";
+        "How many bytes a second may be fetched.";
     Double "controller_mutation_rate" = "2.147483647E9", [Any], Medium, Resource
         => controller_mutation_rate: f64,
-        "";
+        "How many partitions a second may be made or deleted.";
     Long "producer_byte_rate" = "9223372036854775807", [Any], Medium, Resource
         => producer_byte_rate: i64,
-        "";
+        "How many bytes a second may be produced.";
     Double "request_percentage" = "2.147483647E9", [Any], Medium, Resource
         => request_percentage: f64,
-        "";
+        "What share of the time of the request threads may be used, in percent of one thread.";
 }
 
 config_table! {
@@ -28,7 +28,7 @@ config_table! {
 
     Int "connection_creation_rate" = "2147483647", [AtLeast(0)], Medium, Resource
         => connection_creation_rate: i32,
-        "";
+        "How many connections a second may be opened from the address.";
 }
 
 config_table! {
@@ -37,8 +37,8 @@ config_table! {
 
     String "SCRAM-SHA-256" = null, [Any], Medium, Resource
         => scram_sha_256: Option<String>,
-        "";
+        "The user's credential for SCRAM-SHA-256.";
     String "SCRAM-SHA-512" = null, [Any], Medium, Resource
         => scram_sha_512: Option<String>,
-        "";
+        "The user's credential for SCRAM-SHA-512.";
 }

@@ -1,8 +1,8 @@
 //! A value read from its text by its type, and written back as Kafka writes it.
 //!
 //! 1. Text is trimmed first, of every type, as Kafka does.
-//! 2. A list drops the blanks around its items; blank items themselves are kept here, since a topic
-//!    refuses them where a properties file does not (`Value::without_blanks`).
+//! 2. A list drops the blanks around its items; blank and repeated items are kept here, since a topic
+//!    refuses blank ones where a properties file does not (`Value::tidied`).
 //! 3. `to_text` of a parsed value parses to the same value.
 
 use super::ConfigType;
@@ -51,12 +51,18 @@ impl Value {
         }
     }
 
-    /// A list without its blank items: what a trailing comma leaves in a properties file.
-    pub fn without_blanks(self) -> Value {
+    /// A list without its blank items (what a trailing comma leaves in a properties file) and
+    /// without repetitions.
+    pub fn tidied(self) -> Value {
         match self {
-            Value::List(mut items) => {
-                items.retain(|item| !item.is_empty());
-                Value::List(items)
+            Value::List(items) => {
+                let mut kept: Vec<String> = Vec::with_capacity(items.len());
+                for item in items {
+                    if !item.is_empty() && !kept.contains(&item) {
+                        kept.push(item);
+                    }
+                }
+                Value::List(kept)
             }
             other => other,
         }
@@ -214,9 +220,9 @@ mod tests {
             Ok(Value::Boolean(true))
         );
         assert!(parse(ConfigType::Boolean, "yes").is_err());
-        let list = parse(ConfigType::List, " a , b,,").unwrap();
+        let list = parse(ConfigType::List, " a , b,,a").unwrap();
         assert!(list.has_blanks());
-        assert_eq!(list.without_blanks().to_text().unwrap(), "a,b");
+        assert_eq!(list.tidied().to_text().unwrap(), "a,b");
         assert_eq!(parse(ConfigType::List, " "), Ok(Value::List(Vec::new())));
     }
 }
