@@ -2,8 +2,8 @@
 //!
 //! 1. A record that breaks a rule does not stop the walk: the answer names them all, and a record
 //!    that cannot be read at all goes before.
-//! 2. Rewriting copies the bytes from the key on as they are; as with Kafka, the offset deltas become
-//!    0, 1, 2 .., the timestamps relative to the first record, the unused record attributes 0.
+//! 2. Rewriting copies the bytes from the key on as they are. As with Kafka, the offset deltas
+//!    become 0, 1, 2 .., the times relative to the first record, the unused record attributes 0.
 //! 3. No more than `max_message_bytes` of output are kept, so that a bomb stays small.
 
 use crate::types::{ErrorCode, TimestampMs};

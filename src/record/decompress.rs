@@ -376,3 +376,34 @@ fn take<'a>(
     *input = rest;
     Ok(taken)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_size_takes_no_memory() {
+        // A raw snappy block that declares 4 GiB.
+        let mut snappy = vec![0xff, 0xff, 0xff, 0xff, 0x0f, 27 << 2];
+        snappy.extend([b'x'; 28]);
+        let mut decompressor = Decompressor::new();
+        let mut input = &snappy[..];
+        decompressor.start(Compression::Snappy, &mut input).unwrap();
+        assert!(decompressor.read(&mut input, &mut [0; 10]).is_err());
+        assert_eq!(decompressor.block.bytes.capacity(), 0);
+    }
+
+    #[test]
+    fn a_large_buffer_is_given_back() {
+        let input = vec![0; KEPT_BYTES_MAX + 1];
+        let large = snap::raw::Encoder::new().compress_vec(&input).unwrap();
+        let mut decompressor = Decompressor::new();
+        for (stream, is_kept) in [(&large[..], true), (b"", false)] {
+            let mut input = stream;
+            decompressor.start(Compression::Snappy, &mut input).unwrap();
+            let _ = decompressor.read(&mut input, &mut [0; 10]);
+            let capacity = decompressor.block.bytes.capacity();
+            assert_eq!(capacity > KEPT_BYTES_MAX, is_kept);
+        }
+    }
+}
