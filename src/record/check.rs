@@ -1,9 +1,9 @@
 //! The checks of single records of a produced batch, and their rewriting into another codec.
 //!
-//! 1. A record that breaks a rule does not stop the walk: the answer names them all, and records that
-//!    cannot be read at all go before.
-//! 2. Rewriting copies the bytes from the key on as they are; the offset deltas become 0, 1, 2 .., the
-//!    timestamps relative to the first record, the unused record attributes 0, as Kafka does it.
+//! 1. A record that breaks a rule does not stop the walk: the answer names them all, and a record
+//!    that cannot be read at all goes before.
+//! 2. Rewriting copies the bytes from the key on as they are. As with Kafka, the offset deltas
+//!    become 0, 1, 2 .., the times relative to the first record, the unused record attributes 0.
 //! 3. No more than `max_message_bytes` of output are kept, so that a bomb stays small.
 
 use crate::types::{ErrorCode, TimestampMs};
@@ -33,6 +33,8 @@ pub(super) struct Summary {
     pub max_timestamp_offset_delta: i32,
     /// Whether the offset deltas are 0, 1, 2 ..
     pub are_deltas_consecutive: bool,
+    /// Whether a time lies before 1970; -1, which is none, does not.
+    pub has_negative_timestamp: bool,
 }
 
 /// A batch's records in another codec.
@@ -125,7 +127,7 @@ fn rewrite_input(
                 input,
                 out: &mut out,
             },
-            head.rest_bytes,
+            head,
         )
     })?;
     let body = out
@@ -140,7 +142,7 @@ fn read_rest_as_is(
     head: RecordHead,
     _place: Place,
 ) -> Result<RecordRest, RecordFault> {
-    read_rest(input, head.rest_bytes)
+    read_rest(input, head)
 }
 
 /// Which record of the batch, and when.
@@ -201,6 +203,7 @@ impl<'a> Walk<'a> {
             max_timestamp: TimestampMs::NONE,
             max_timestamp_offset_delta: 0,
             are_deltas_consecutive: true,
+            has_negative_timestamp: false,
         };
         for index in 0..self.checks.header.records_count {
             let head = read_head(input, self.record_bytes_max)?;
@@ -215,6 +218,7 @@ impl<'a> Walk<'a> {
                 summary.max_timestamp_offset_delta = head.offset_delta;
             }
             summary.are_deltas_consecutive &= head.offset_delta == index;
+            summary.has_negative_timestamp |= timestamp < TimestampMs::NONE;
             self.check(index, timestamp, head, rest);
         }
         match input.is_at_end()? {

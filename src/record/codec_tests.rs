@@ -1,6 +1,8 @@
 //! The codecs: round trips at block borders, hostile declarations, and how a stream may end.
 
+use super::compression::Compressor;
 use super::decompress::Decompressor;
+use super::scan::Bounded;
 use super::{Compression, CompressionError};
 
 fn decompress_with(
@@ -233,5 +235,22 @@ fn zstd_frames_are_joined_and_junk_is_an_error() {
     assert_eq!(decompress(codec, &joined).unwrap(), b"one two");
     for junk in [&b"junk"[..], b"junkjunkjunk"] {
         assert!(decompress(codec, &[&one[..], junk].concat()).is_err());
+    }
+}
+
+#[test]
+fn output_above_the_bound_is_given_up() {
+    for codec in Compression::ALL {
+        let compressor = Compressor::new(codec, codec.default_level(), Vec::new()).ok();
+        let mut bounded = Bounded {
+            compressor,
+            bytes_max: 1_000,
+        };
+        bounded.write(&[7; 900]).unwrap();
+        assert!(bounded.compressor.is_some());
+        // More than any codec holds back.
+        bounded.write(&noise(300_000)).unwrap();
+        assert!(bounded.compressor.is_none(), "{codec}");
+        bounded.write(b"more").unwrap();
     }
 }

@@ -4,8 +4,8 @@
 //! - gzip: one member. - zstd: one frame without a declared size.
 //! - snappy: the header `82 "SNAPPY" 00`, version 1, compatible with 1, then per 32 KiB an i32
 //!   length and a snappy block (the framing of the xerial library).
-//! - lz4: one LZ4 frame of independent 64 KiB blocks without checksums. Its level has no effect: the
-//!   fast compressor is the only one.
+//! - lz4: one LZ4 frame of independent 64 KiB blocks without checksums. Its level has no effect:
+//!   the fast compressor is the only one.
 
 use std::io::{self, Write};
 

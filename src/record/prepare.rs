@@ -9,7 +9,7 @@
 //! batch     codec 5-7: -1   count and deltas that do not fit, control, id without sequence: 87
 //! records   unreadable: 87, or -1 where a codec fails   then per record: no key 87, timestamp 32
 //!           deltas of a compressed batch not 0, 1, 2 ..: -1 (Kafka fails to rewrite it)
-//! again     too large after it was compressed anew: 10
+//! rewrite   what Kafka cannot write: -1   too large in the new codec: 10
 //! ```
 //!
 //! 1. A batch that is accepted as it is costs one pass for the CRC and one over the records, and no
@@ -18,10 +18,12 @@
 
 use bytes::Bytes;
 
-use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicPartition};
+use crate::types::{
+    ErrorCode, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition,
+};
 
 use super::batch::{Batch, compute_crc};
-use super::check::{RecordChecks, Summary, check_as_is, rewrite};
+use super::check::{RecordChecks, Rewritten, Summary, check_as_is, rewrite};
 use super::compression::Compression;
 use super::header::{
     Attributes, BatchHeader, BatchPrefix, CRC_START, HEADER_BYTES, LENGTH_OVERHEAD_BYTES, MAGIC,
@@ -119,17 +121,9 @@ pub fn prepare(
     let codec = check_header(header)?;
     let checks = RecordChecks { rules, header, now };
     match rules.compression {
-        Some((target, level)) if target != codec => {
-            let rewritten = rewrite(&batch, codec, (target, level), &checks, scratch)?;
-            let body = rewritten
-                .body
-                .filter(|body| HEADER_BYTES + body.len() <= rules.max_message_bytes);
-            let body = body.ok_or(Rejected::early(ErrorCode::MessageTooLarge))?;
-            let mut header = rewritten_header(header, target, &rewritten.summary, body.len());
-            set_timestamps(&mut header, &rewritten.summary, rules, now);
-            header.crc = compute_crc(&header, &body);
-            let body = Bytes::from(body);
-            Ok(prepared(Batch { header, body }, &rewritten.summary, rules))
+        Some(target) if target.0 != codec => {
+            let rewritten = rewrite(&batch, codec, target, &checks, scratch)?;
+            prepare_rewritten(header, target.0, rewritten, rules, now)
         }
         _ => {
             let summary = check_as_is(&batch, codec, &checks, scratch)?;
@@ -143,6 +137,29 @@ pub fn prepare(
             Ok(prepared(Batch { header, body }, &summary, rules))
         }
     }
+}
+
+/// The batch under its new header. What Kafka takes as it is, but fails to write itself, it answers
+/// with -1: times before 1970, a producer id without an epoch or (if negative) a sequence.
+fn prepare_rewritten(
+    header: &BatchHeader,
+    codec: Compression,
+    rewritten: Rewritten,
+    rules: &ProduceRules<'_>,
+    now: TimestampMs,
+) -> Result<PreparedBatch, Rejected> {
+    let Rewritten { body, summary } = rewritten;
+    let is_producer_whole = header.producer_id == ProducerId::NONE
+        || (header.producer_epoch != ProducerEpoch::NONE && header.base_sequence >= 0);
+    if summary.has_negative_timestamp || !is_producer_whole {
+        return Err(Rejected::by_log(ErrorCode::UnknownServerError));
+    }
+    let body = body.filter(|body| HEADER_BYTES + body.len() <= rules.max_message_bytes);
+    let body = Bytes::from(body.ok_or(Rejected::early(ErrorCode::MessageTooLarge))?);
+    let mut header = rewritten_header(header, codec, &summary, body.len());
+    set_timestamps(&mut header, &summary, rules, now);
+    header.crc = compute_crc(&header, &body);
+    Ok(prepared(Batch { header, body }, &summary, rules))
 }
 
 /// The batch that `records` start with, if the request may hold it.
@@ -215,8 +232,8 @@ fn check_header(header: &BatchHeader) -> Result<Compression, Rejected> {
     Ok(codec)
 }
 
-/// Kafka's answer to records that cannot be read. In an uncompressed batch it stumbles over a length
-/// that is no varint, in a compressed one over whatever the codec does not like.
+/// Kafka's answer to records that cannot be read. In an uncompressed batch it stumbles over a
+/// length that is no varint, in a compressed one over whatever the codec does not like.
 pub(super) fn rejected_by_fault(fault: &RecordFault, codec: Compression) -> Rejected {
     Rejected::by_log(match fault {
         RecordFault::Compression(_) => ErrorCode::UnknownServerError,
@@ -243,7 +260,8 @@ fn rewritten_header(
     }
 }
 
-/// The first timestamp stays what the producer sent, whatever the type.
+/// The first timestamp stays what the producer sent, whatever the type. Unknown attribute bits stay
+/// too, unless Kafka writes the maximum or the type anew.
 fn set_timestamps(
     header: &mut BatchHeader,
     summary: &Summary,
@@ -251,15 +269,22 @@ fn set_timestamps(
     now: TimestampMs,
 ) {
     header.leader_epoch = rules.leader_epoch;
-    header.attributes = header.attributes.with_timestamp_type(rules.timestamp_type);
-    header.max_timestamp = match rules.timestamp_type {
+    let max_timestamp = match rules.timestamp_type {
         TimestampType::CreateTime => summary.max_timestamp,
         TimestampType::LogAppendTime => now,
     };
+    let timestamp_type = header.attributes.timestamp_type();
+    if (header.max_timestamp, timestamp_type) != (max_timestamp, rules.timestamp_type) {
+        header.max_timestamp = max_timestamp;
+        header.attributes = header
+            .attributes
+            .known()
+            .with_timestamp_type(rules.timestamp_type);
+    }
 }
 
-/// The CRC of the batch under `header`, without reading the body: two CRCs of messages of one length
-/// differ by the difference of their beginnings, shifted past the common rest.
+/// The CRC of the batch under `header`, without reading the body: two CRCs of messages of one
+/// length differ by the difference of their beginnings, shifted past the common rest.
 fn crc_of_changed(batch: &Batch, header: &BatchHeader) -> u32 {
     let (old, new) = (batch.header.to_bytes(), header.to_bytes());
     if old[CRC_START..] == new[CRC_START..] {

@@ -559,7 +559,10 @@ fn what_is_taken_as_it_is() {
             assert_eq!(prepare_default(&bytes).expect(name), prepared, "{name}");
         }
     }
-    // Snappy without its framing.
+}
+
+#[test]
+fn snappy_without_its_framing_is_taken() {
     let mut unframed = three().with(|h| h.attributes = Attributes(2));
     unframed.body = snap::raw::Encoder::new()
         .compress_vec(&unframed.body)
@@ -628,6 +631,35 @@ fn the_log_append_bit_is_cleared_and_fixes_the_times() {
         rejected.record_errors[2],
         (2, Some("Invalid timestamp type in message DefaultRecord(offset=2, timestamp=-1, key=1 bytes, value=1 bytes). Producer should not set timestamp type to LogAppendTime.".into()))
     );
+}
+
+#[test]
+fn unknown_attribute_bits_do_not_survive_a_new_maximum_or_type() {
+    let bits = |n| three().with(|h| h.attributes = Attributes(n));
+    let prepared = prepare_default(&bits(0x7fc8).bytes()).unwrap();
+    assert_eq!(prepared.batch.header.attributes, Attributes(0x40));
+    let wrong = bits(i16::MIN | 0x40).with(|h| h.max_timestamp = TimestampMs(1));
+    let prepared = prepare_default(&wrong.bytes()).unwrap();
+    assert_eq!(prepared.batch.header.attributes, Attributes(0x40));
+}
+
+#[test]
+fn a_record_that_cannot_be_read_goes_before_a_wrong_checksum() {
+    let fields = [0, 0, 0, 2, b'k', 2, b'v'];
+    let rows = [
+        (three(), ErrorCode::UnknownServerError),
+        (
+            raw(&[with_length(&[&fields[..], &[1]].concat())]),
+            ErrorCode::InvalidRecord,
+        ),
+        (raw(&[with_length(&fields)]), ErrorCode::InvalidRecord),
+    ];
+    for (raw, error) in rows {
+        let mut raw = raw.in_codec(Compression::Gzip);
+        let end = raw.body.len();
+        raw.body[end - 1] ^= 1;
+        assert_rejected("gzip", &raw.bytes(), error, ByLog);
+    }
 }
 
 #[test]
@@ -854,6 +886,36 @@ fn rewriting_judges_records_as_before() {
         prepare_with(lz4, &keyless).unwrap_err().record_errors.len(),
         1
     );
+    for ms in [-2, -5] {
+        let early = three().with(|h| h.base_timestamp = TimestampMs(ms)).bytes();
+        assert_eq!(
+            prepare_with(lz4, &early).unwrap_err().error,
+            ErrorCode::UnknownServerError
+        );
+        assert!(prepare_default(&early).is_ok());
+    }
+    let none = three().with(|h| h.base_timestamp = TimestampMs(-1)).bytes();
+    assert!(prepare_with(lz4, &none).is_ok());
+    for (id, epoch, sequence, is_ok) in [
+        (-1, -1, -1, true),
+        (-1, 4, 8, true),
+        (-2, 4, 8, true),
+        (1, -1, 0, false),
+        (-2, 0, -1, false),
+    ] {
+        let sent = three().with(|h| {
+            h.producer_id = ProducerId(id);
+            h.producer_epoch = ProducerEpoch(epoch);
+            h.base_sequence = sequence;
+        });
+        let result = prepare_with(lz4, &sent.bytes()).map_err(|r| r.error);
+        let error = result.map(|_| ()).err();
+        assert_eq!(
+            error,
+            (!is_ok).then_some(ErrorCode::UnknownServerError),
+            "{id} {epoch}"
+        );
+    }
     let append_time = |rules: &mut ProduceRules<'_>| {
         rules.compression = Some((Compression::Gzip, 9));
         rules.timestamp_type = TimestampType::LogAppendTime;
