@@ -56,6 +56,8 @@ pub struct Request {
     pub quiet: bool,
     /// Ask again until the answer has this line.
     pub until: Option<(String, String)>,
+    /// The bytes that a sweep leaves alone.
+    pub except: Vec<usize>,
     pub body: String,
 }
 
@@ -225,6 +227,7 @@ fn request(statement: &str) -> Result<Request, String> {
         ordered: false,
         quiet: false,
         until: None,
+        except: Vec::new(),
         body: body.to_owned(),
     };
     for word in words.split_whitespace() {
@@ -234,6 +237,8 @@ fn request(statement: &str) -> Result<Request, String> {
         } else if let Some(until) = word.strip_prefix("until=") {
             let (path, value) = until.split_once(':').ok_or("until=PATH:VALUE")?;
             request.until = Some((path.to_owned(), value.to_owned()));
+        } else if let Some(at) = word.strip_prefix("except=") {
+            request.except.push(at.parse().map_err(|_| "except=BYTE")?);
         } else if version.is_some() {
             request.version = version;
         } else {

@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
             }
             Action::Sweep(kind, request) => {
                 let frame = self.encode(request, 1)?;
-                sweep::run(self.broker, kind, &frame).map(Some)
+                sweep::run(self.broker, kind, &frame, &request.except).map(Some)
             }
         }
     }
@@ -189,6 +189,7 @@ impl<'a> Run<'a> {
             ordered: false,
             quiet: false,
             until: None,
+            except: Vec::new(),
             body: String::new(),
         };
         let open = self.open(connection);

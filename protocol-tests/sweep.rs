@@ -18,9 +18,9 @@ const RANDOM_FRAMES: u64 = 100;
 /// A frame, and what to call it.
 type Spoilt = (String, Vec<u8>);
 
-pub fn run(broker: &Broker, kind: &str, frame: &[u8]) -> Result<Answer, String> {
+pub fn run(broker: &Broker, kind: &str, frame: &[u8], except: &[usize]) -> Result<Answer, String> {
     let mut answer = Answer::new();
-    for (name, frames) in spoilt(kind, frame)? {
+    for (name, frames) in spoilt(kind, frame, except)? {
         let outcomes: Vec<(String, String)> = frames
             .into_iter()
             .map(|(at, frame)| (at, outcome_of(broker, &frame)))
@@ -38,7 +38,11 @@ pub fn run(broker: &Broker, kind: &str, frame: &[u8]) -> Result<Answer, String> 
     Ok(answer)
 }
 
-fn spoilt(kind: &str, frame: &[u8]) -> Result<Vec<(String, Vec<Spoilt>)>, String> {
+fn spoilt(
+    kind: &str,
+    frame: &[u8],
+    except: &[usize],
+) -> Result<Vec<(String, Vec<Spoilt>)>, String> {
     Ok(match kind {
         "truncate" => {
             let cut = (0..frame.len()).map(|n| (n.to_string(), frame[..n].to_vec()));
@@ -47,11 +51,13 @@ fn spoilt(kind: &str, frame: &[u8]) -> Result<Vec<(String, Vec<Spoilt>)>, String
         "flip" => [0x00, 0x7f, 0x80, 0xff]
             .into_iter()
             .map(|byte| {
-                let flipped = (FIXED_BYTES..frame.len()).map(|at| {
-                    let mut frame = frame.to_vec();
-                    frame[at] = byte;
-                    (at.to_string(), frame)
-                });
+                let flipped = (FIXED_BYTES..frame.len())
+                    .filter(|at| !except.contains(at))
+                    .map(|at| {
+                        let mut frame = frame.to_vec();
+                        frame[at] = byte;
+                        (at.to_string(), frame)
+                    });
                 (format!("{byte:02x} at"), flipped.collect())
             })
             .collect(),
