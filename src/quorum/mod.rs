@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openraft::error::RaftError;
 use openraft::{BasicNode, SnapshotPolicy};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -37,6 +38,9 @@ use uuid::Uuid;
 use crate::host::{KeyValue, random, tasks};
 use crate::metadata::{Draw, MetadataImage, Plan};
 use crate::types::BrokerId;
+
+#[cfg(test)]
+mod tests;
 
 use controller::{Controller, Job, job};
 use log_store::LogStore;
@@ -76,7 +80,7 @@ impl QuorumConfig {
         }
     }
 
-    fn raft(&self) -> Result<openraft::Config, openraft::ConfigError> {
+    fn raft(&self) -> openraft::Config {
         // openraft's clock ticks once per one and a half heartbeats. A single voter needs no clock:
         // it leads from the start and nobody waits for its heartbeats.
         let single = self.voters.len() == 1;
@@ -94,7 +98,9 @@ impl QuorumConfig {
             enable_tick: !single,
             ..openraft::Config::default()
         };
-        config.validate()
+        config
+            .validate()
+            .expect("the election timeouts are above the heartbeat's")
     }
 }
 
@@ -125,11 +131,9 @@ impl Quorum {
         let appended_bytes = log.appended_bytes().clone();
         let snapshots = SnapshotStore::open(store)?;
         let (machine, published) = StateMachine::open(snapshots, appended_bytes.clone())?;
-        let raft_config = Arc::new(config.raft()?);
+        let raft_config = Arc::new(config.raft());
         let network = network::Network(transport);
-        let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine)
-            .await
-            .map_err(|_| QuorumError::Stopped)?;
+        let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine).await?;
         let (jobs, waiting) = mpsc::unbounded_channel();
         let controller = Controller {
             raft: raft.clone(),
@@ -152,19 +156,23 @@ impl Quorum {
 
     /// Gives an empty log its voters, and lets a single voter take the lead.
     async fn initialize(&self, config: &QuorumConfig) -> Result<(), QuorumError> {
-        let stopped = |_| QuorumError::Stopped;
-        if !self.raft.is_initialized().await.map_err(stopped)? {
+        let single = config.voters.len() == 1;
+        if !self.raft.is_initialized().await? {
             let node = |(id, addr): (&BrokerId, &String)| (raft_id(*id), BasicNode::new(addr));
             let voters: BTreeMap<u64, BasicNode> = config.voters.iter().map(node).collect();
             let initialized = self.raft.initialize(voters).await;
-            initialized.map_err(|_| QuorumError::Stopped)?;
+            initialized.map_err(|error| match error {
+                RaftError::Fatal(fatal) => QuorumError::from(fatal),
+                RaftError::APIError(error) => {
+                    unreachable!("the log is empty and has this node as a voter: {error}")
+                }
+            })?;
+        } else if single && self.leader().is_none() {
+            // A single voter that led before leads again at once; this one crashed before it did.
+            self.raft.trigger().elect().await?;
         }
-        if config.voters.len() > 1 {
+        if !single {
             return Ok(());
-        }
-        // A leader of before leads again at once. One that crashed before it led takes the lead now.
-        if self.leader().is_none() {
-            self.raft.trigger().elect().await.map_err(stopped)?;
         }
         let leads = self.raft.wait(None);
         let leads = leads
@@ -224,19 +232,24 @@ impl Quorum {
     }
 
     /// Waits until the quorum on this node stops working, which only a failing store or `shutdown`
-    /// brings about.
-    pub async fn stopped(&self) {
+    /// brings about, and says why.
+    pub async fn stopped(&self) -> QuorumError {
         let mut metrics = self.raft.metrics();
         let stopped = metrics.wait_for(|metrics| metrics.running_state.is_err());
-        // An error says that the sender is gone, which is the same.
-        let _ = stopped.await;
+        match stopped.await {
+            Ok(metrics) => match &metrics.running_state {
+                Err(fatal) => fatal.clone().into(),
+                Ok(()) => QuorumError::Stopped,
+            },
+            // The sender is gone.
+            Err(_) => QuorumError::Stopped,
+        }
     }
 
     /// Stops. Everything that was answered is in the store.
     pub async fn shutdown(&self) {
         // It fails when the task panicked, and then it has stopped as well.
         let _ = self.raft.shutdown().await;
-        self.published.close();
     }
 }
 

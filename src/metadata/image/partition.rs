@@ -202,9 +202,7 @@ impl Partitions {
             _ => {
                 chunks.reserve_exact(if chunks.is_empty() { 1 } else { chunks.len() });
                 // Most topics have few partitions: grow from one, by doubling.
-                let mut chunk = Vec::with_capacity(1);
-                chunk.push(partition);
-                chunks.push(Arc::new(chunk));
+                chunks.push(Arc::new(vec![partition]));
             }
         }
     }
