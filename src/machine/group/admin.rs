@@ -53,14 +53,7 @@ impl Groups {
         ids.iter()
             .map(|id| match self.groups.get(id) {
                 Some(Group::Classic(group)) => group.describe(),
-                _ => DescribedGroup {
-                    group: id.clone(),
-                    error: ErrorCode::GroupIdNotFound,
-                    state: "Dead",
-                    protocol_type: String::new(),
-                    protocol_data: String::new(),
-                    members: Vec::new(),
-                },
+                _ => DescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound),
             })
             .collect()
     }
@@ -116,6 +109,7 @@ impl Groups {
                 records.extend(group.tombstones(id));
             }
         }
+        output.is_divisible |= output.records.is_empty();
         self.emit(records, ProducerId::NONE, output);
         self.arm_offset_expiry(now);
     }

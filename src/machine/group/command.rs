@@ -8,7 +8,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::records::TopicPartitions;
-use super::{GroupId, MemberId};
+use super::{GroupConfig, GroupId, MemberId};
 use crate::types::{
     ErrorCode, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicId, TopicName,
 };
@@ -38,17 +38,16 @@ pub enum Command {
     DescribeGroups(Vec<GroupId>),
     DeleteGroups(Vec<GroupId>),
     ListGroups(ListGroups),
-    ConsumerGroupHeartbeat(ConsumerGroupHeartbeat),
+    ConsumerGroupHeartbeat(Box<ConsumerGroupHeartbeat>),
     ConsumerGroupDescribe(Vec<GroupId>),
     /// Topics were made, deleted, or got partitions.
     TopicsChanged(Vec<TopicName>),
     /// Partitions that are gone: their committed offsets go with them.
     PartitionsDeleted(Vec<(TopicName, i32)>),
-    /// A transaction marker was written to the coordinator's partition.
-    EndTransaction {
-        producer_id: ProducerId,
-        commit: bool,
-    },
+    /// A transaction that committed offsets here ends: its marker has to be written.
+    EndTransaction(EndTransaction),
+    /// Dynamic configurations have changed.
+    SetConfig(Box<GroupConfig>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -222,6 +221,15 @@ pub struct TxnOffsetCommit {
     pub partitions: Vec<CommitPartition>,
 }
 
+/// The marker of WriteTxnMarkers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndTransaction {
+    pub producer_id: ProducerId,
+    pub producer_epoch: ProducerEpoch,
+    pub coordinator_epoch: i32,
+    pub commit: bool,
+}
+
 /// An error for all, or one per partition in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffsetCommitReply {
@@ -280,6 +288,19 @@ pub struct DescribedGroup {
     pub protocol_type: String,
     pub protocol_data: String,
     pub members: Vec<DescribedMember>,
+}
+
+impl DescribedGroup {
+    pub fn failed(group: GroupId, error: ErrorCode) -> Self {
+        DescribedGroup {
+            group,
+            error,
+            state: "Dead",
+            protocol_type: String::new(),
+            protocol_data: String::new(),
+            members: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -357,6 +378,20 @@ pub struct ConsumerDescribedGroup {
     pub assignment_epoch: i32,
     pub assignor_name: String,
     pub members: Vec<ConsumerDescribedMember>,
+}
+
+impl ConsumerDescribedGroup {
+    pub fn failed(group: GroupId, error: ErrorCode) -> Self {
+        ConsumerDescribedGroup {
+            group,
+            error,
+            state: "Dead",
+            group_epoch: 0,
+            assignment_epoch: 0,
+            assignor_name: String::new(),
+            members: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::command::{
     SyncGroup, SyncGroupReply, Token,
 };
 use super::{Context, Group, Groups, Output, Topics};
-use crate::types::ErrorCode;
+use crate::types::{ErrorCode, ProducerId};
 
 /// The longest id or name that is taken: member ids are made of them with 37 characters more, and
 /// have to fit the format's int16 strings.
@@ -79,14 +79,17 @@ impl Groups {
             Command::DeleteGroups(ids) => Reply::DeleteGroups(self.delete(&ids, step)),
             Command::PartitionsDeleted(partitions) => {
                 let records = self.offsets.plan_delete_partitions(&partitions);
-                self.emit(records, crate::types::ProducerId::NONE, &mut step.output);
+                step.output.is_divisible = true;
+                self.emit(records, ProducerId::NONE, &mut step.output);
                 Reply::Done
             }
-            Command::EndTransaction {
-                producer_id,
-                commit,
-            } => {
-                self.apply_end_transaction(producer_id, commit);
+            Command::EndTransaction(end) => {
+                self.apply_end_transaction(end.producer_id, end.commit);
+                step.output.end_transaction = Some(end);
+                Reply::Done
+            }
+            Command::SetConfig(config) => {
+                self.config = *config;
                 Reply::Done
             }
             _ => Reply::Done,

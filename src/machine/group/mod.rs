@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use classic::ClassicGroup;
-use command::{Now, Reply, Tick, Token};
+use command::{EndTransaction, Now, Reply, Tick, Token};
 use offsets::Offsets;
 use records::Record;
 use timers::{TimerKey, TimerKind, Timers};
@@ -53,6 +53,10 @@ pub struct Output {
     pub records: Vec<Record>,
     /// Set if the batch is part of a transaction.
     pub producer: Option<(ProducerId, ProducerEpoch)>,
+    /// The records may be split into several batches: they do not depend on one another.
+    pub is_divisible: bool,
+    /// The marker to be appended, after the records.
+    pub end_transaction: Option<EndTransaction>,
     /// To be sent once everything that was appended so far is committed.
     pub replies: Vec<(Token, Reply)>,
 }
@@ -106,11 +110,6 @@ impl Groups {
             offsets: Offsets::default(),
             timers: Timers::default(),
         }
-    }
-
-    /// Dynamic configurations changed.
-    pub fn set_config(&mut self, config: GroupConfig) {
-        self.config = config;
     }
 
     /// Takes a record into the state: one that was just decided, or one that is being loaded.

@@ -84,6 +84,9 @@ impl Groups {
     }
 
     fn validate_txn_commit(&self, request: &TxnOffsetCommit) -> Result<(), ErrorCode> {
+        if request.group.is_empty() {
+            return Err(ErrorCode::InvalidGroupId);
+        }
         let instance = request.group_instance_id.as_deref();
         match self.groups.get(&request.group) {
             None if request.generation_id < 0 => Ok(()),
