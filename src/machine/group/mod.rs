@@ -26,6 +26,8 @@ mod offset_commands;
 mod offsets;
 mod protocol;
 pub mod records;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod topics;
 

@@ -17,8 +17,6 @@ mod membership;
 mod rebalance;
 mod state;
 mod sync;
-#[cfg(test)]
-mod tests;
 
 pub use member::ClassicMember;
 pub use state::{ClassicState, TRANSITIONS};

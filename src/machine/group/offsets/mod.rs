@@ -9,8 +9,6 @@ mod commit;
 pub use commit::plan_commit;
 mod expire;
 mod fetch;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -188,8 +188,8 @@ impl MemberMetadataValue {
             classic: None,
         };
         reader.tagged(|tag, field| {
-            // A nullable structure starts with 1, or -1 for null.
-            if tag == 0 && field.i8()? >= 0 {
+            // A nullable structure starts with 1, or is 0 for null.
+            if tag == 0 && field.uvarint()? > 0 {
                 value.classic = Some(ClassicMemberMetadata::decode(field)?);
             }
             Ok(())
@@ -210,9 +210,10 @@ impl MemberMetadataValue {
         writer.i32(self.rebalance_timeout_ms);
         writer.compact_nullable_string(self.server_assignor.as_deref());
         match &self.classic {
-            None => writer.no_tags(),
+            // Kafka writes the null out.
+            None => writer.one_tag(0, |field| field.uvarint(0)),
             Some(classic) => writer.one_tag(0, |field| {
-                field.i8(1);
+                field.uvarint(1);
                 classic.encode(field);
             }),
         }
