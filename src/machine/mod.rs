@@ -1,3 +1,4 @@
-//! PURE state machines: fetch sessions.
+//! PURE state machines: fetch sessions, groups.
 
 pub mod fetch_session;
+pub mod group;
