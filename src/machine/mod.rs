@@ -1,1 +1,3 @@
 //! PURE state machines: replica set, fetch sessions, groups, transactions.
+
+pub mod transaction;
