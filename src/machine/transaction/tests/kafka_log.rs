@@ -263,7 +263,10 @@ fn in_order(mut value: Vec<u8>) -> Vec<u8> {
     );
     let three = "000000000000000100000002";
     for (kafka, ours) in [
-        ("000000020000000100000000".to_owned(), three.to_owned()),
+        (
+            "04000000020000000100000000".to_owned(),
+            format!("04{three}"),
+        ),
         ("0000000100000000".to_owned(), "0000000000000001".to_owned()),
         (
             format!("{topic}{three}00{groups}00"),
