@@ -14,6 +14,8 @@ pub struct UnderWay {
 pub struct Driver {
     pub machine: Option<TransactionMachine>,
     pub under_way: VecDeque<UnderWay>,
+    /// Apply what is decided before it is committed.
+    apply_at_once: bool,
     log: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     config: TransactionConfig,
     epoch: i32,
@@ -22,10 +24,11 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub fn new(config: TransactionConfig) -> Self {
+    pub fn new(config: TransactionConfig, apply_at_once: bool) -> Self {
         Driver {
             machine: Some(TransactionMachine::new(config, LeaderEpoch(0))),
             under_way: VecDeque::new(),
+            apply_at_once,
             log: Vec::new(),
             config,
             epoch: 0,
@@ -55,6 +58,26 @@ impl Driver {
         self.carry_out(decision, origin)
     }
 
+    /// An id in its `epoch`-th epoch, as if much had happened before.
+    pub fn start_at(
+        &mut self,
+        now: TimestampMs,
+        init: &Command,
+        epoch: ProducerEpoch,
+    ) -> TransactionRecord {
+        let machine = self.machine.as_mut().unwrap();
+        let mut decision = machine.decide(now, init, &mut || self.ids.draw());
+        let mut record = decision.records.remove(0);
+        record.metadata.as_mut().unwrap().producer_epoch = epoch;
+        machine.apply(record.clone());
+        decision.records.push(record.clone());
+        self.write(&UnderWay {
+            decision,
+            origin: Origin::Coordinator,
+        });
+        record
+    }
+
     pub fn expire(&mut self, now: TimestampMs) {
         let Some(machine) = self.machine.as_mut() else {
             return;
@@ -65,11 +88,21 @@ impl Driver {
     }
 
     fn carry_out(&mut self, decision: Decision, origin: Origin) -> Option<UnderWay> {
-        if decision.records.is_empty() {
+        // Of what is applied but not committed nothing is shown: the answer waits with the rest.
+        let shown = !self.apply_at_once || self.under_way.is_empty();
+        if decision.records.is_empty() && shown {
             assert_eq!(decision.markers, None);
             return Some(UnderWay { decision, origin });
         }
-        self.machine.as_mut().unwrap().begin(&decision.records);
+        let machine = self.machine.as_mut().unwrap();
+        if self.apply_at_once {
+            decision
+                .records
+                .iter()
+                .for_each(|record| machine.apply(record.clone()));
+        } else {
+            machine.begin(&decision.records);
+        }
         self.under_way.push_back(UnderWay { decision, origin });
         None
     }
@@ -79,8 +112,10 @@ impl Driver {
         let under_way = self.under_way.pop_front()?;
         self.write(&under_way);
         let machine = self.machine.as_mut().unwrap();
-        for record in &under_way.decision.records {
-            machine.apply(record.clone());
+        if !self.apply_at_once {
+            for record in &under_way.decision.records {
+                machine.apply(record.clone());
+            }
         }
         if let Some(markers) = &under_way.decision.markers {
             assert!(machine.prepared().contains(markers));

@@ -10,6 +10,9 @@
 //!
 //! After the faults everything is healed: what is open has to end, in the same way everywhere.
 //!
+//! Half of the coordinators apply a record when it is committed, half at once; replies and markers
+//! wait for the commit in both.
+//!
 //! `KLAMM_SEED=n cargo test transaction::tests::simulation` runs one seed;
 //! `KLAMM_SEEDS=n` that many of them.
 
@@ -55,6 +58,7 @@ enum Event {
     Record {
         record: TransactionRecord,
         client: Option<usize>,
+        resumes: bool,
     },
     /// A partition has a marker.
     Marker {

@@ -18,6 +18,8 @@ pub enum Origin {
     Client {
         index: usize,
         sequence: u32,
+        /// An InitProducerId that names the producer it goes on from.
+        resumes: bool,
     },
     /// Version 2: a partition that adds itself before it appends.
     Leader(Box<Produce>),
@@ -145,7 +147,7 @@ impl World {
             random,
             now: TimestampMs(1_000_000),
             version,
-            driver: Driver::new(config),
+            driver: Driver::new(config, seed % 8 < 4),
             partitions: names
                 .iter()
                 .map(|name| (name.clone(), Partition::default()))
@@ -171,18 +173,18 @@ impl World {
         }
         for id in ["a", "b", "c"] {
             self.driver.fill_ids();
-            let origin = Origin::Coordinator;
             let init = Command::InitProducerId(InitProducerId {
                 transactional_id: id.into(),
                 transaction_timeout_ms: 500,
                 expected: None,
             });
-            assert!(self.driver.decide(self.now, &init, origin).is_none());
-            let last = self.driver.under_way.back_mut().unwrap();
-            let metadata = last.decision.records[0].metadata.as_mut().unwrap();
-            metadata.producer_epoch = ProducerEpoch(i16::MAX - 2 - self.random.below(6) as i16);
-            let under_way = self.driver.commit().unwrap();
-            self.committed(under_way);
+            let epoch = ProducerEpoch(i16::MAX - 2 - self.random.below(6) as i16);
+            let record = self.driver.start_at(self.now, &init, epoch);
+            self.emit(Event::Record {
+                record,
+                client: None,
+                resumes: false,
+            });
         }
     }
 
@@ -282,7 +284,9 @@ impl World {
                 self.counts.id_changes += u64::from(changed);
             }
             let client = origin.client();
+            let resumes = matches!(origin, Origin::Client { resumes: true, .. });
             self.emit(Event::Record {
+                resumes,
                 record: record.clone(),
                 client,
             });
@@ -313,7 +317,9 @@ impl World {
             Reply::Nobody => return,
         };
         match origin {
-            Origin::Client { index, sequence } => {
+            Origin::Client {
+                index, sequence, ..
+            } => {
                 self.network.push(Message::ToClient {
                     index,
                     sequence,
@@ -360,7 +366,13 @@ impl World {
         let message = match client.request(index) {
             None => return,
             Some(Request::Coordinator(command)) => {
-                let origin = Origin::Client { index, sequence };
+                let resumes = matches!(&command,
+                    Command::InitProducerId(init) if init.expected.is_some());
+                let origin = Origin::Client {
+                    index,
+                    sequence,
+                    resumes,
+                };
                 Message::ToCoordinator { command, origin }
             }
             Some(Request::Produce {
@@ -440,7 +452,13 @@ impl World {
                 }
             }
             Message::Marker { partition, markers } => self.write_marker(partition, markers),
-            Message::MarkerWritten(written) => self.marker_written(written),
+            Message::MarkerWritten(written) => {
+                // Some answers come again, perhaps in the middle of the next transaction.
+                if !self.healed && self.random.one_in(4) {
+                    self.network.push(Message::MarkerWritten(written.clone()));
+                }
+                self.marker_written(written);
+            }
         }
     }
 
@@ -448,7 +466,9 @@ impl World {
         if self.driver.machine.is_none() {
             let answer = Err(ErrorCode::NotCoordinator);
             match origin {
-                Origin::Client { index, sequence } => {
+                Origin::Client {
+                    index, sequence, ..
+                } => {
                     self.network.push(Message::ToClient {
                         index,
                         sequence,

@@ -1,4 +1,4 @@
-//! Only the client that was given the producer last may commit, and only it adds partitions.
+//! Only the client that was given the producer last may commit, add partitions, or go on from it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,12 @@ pub struct FencedProducerNeverCommits {
 
 impl Invariant for FencedProducerNeverCommits {
     fn on(&mut self, event: &Event) {
-        let Event::Record { record, client } = event else {
+        let Event::Record {
+            record,
+            client,
+            resumes,
+        } = event
+        else {
             return;
         };
         let (id, Some(metadata)) = (&record.transactional_id, &record.metadata) else {
@@ -19,6 +24,8 @@ impl Invariant for FencedProducerNeverCommits {
         };
         match (metadata.state, client) {
             (TransactionState::Empty, Some(client)) => {
+                let owner = self.owners.get(id);
+                assert!(!resumes || owner == Some(client), "{id}: {client} is back");
                 self.owners.insert(id.clone(), *client);
             }
             (TransactionState::Ongoing | TransactionState::PrepareCommit, client) => {
