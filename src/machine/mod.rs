@@ -1,4 +1,5 @@
-//! PURE state machines: fetch sessions, groups.
+//! PURE state machines: fetch sessions, groups, transactions.
 
 pub mod fetch_session;
 pub mod group;
+pub mod transaction;
