@@ -56,7 +56,7 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
         | QuorumError::NoClusterId
         | QuorumError::Store(_)
         | QuorumError::Damaged { .. }
-        | QuorumError::Config(_) => {
+        | QuorumError::Failed(_) => {
             tracing::error!("metadata: {error}");
             ErrorCode::UnknownServerError
         }

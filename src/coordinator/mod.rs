@@ -7,3 +7,6 @@ mod runtime_log;
 mod runtime_tests;
 mod runtime_timer;
 mod runtime_waiting;
+mod topic_log;
+
+pub use topic_log::TopicLog;
