@@ -4,8 +4,8 @@
 //! - gzip: one member. - zstd: one frame without a declared size.
 //! - snappy: the header `82 "SNAPPY" 00`, version 1, compatible with 1, then per 32 KiB an i32
 //!   length and a snappy block (the framing of the xerial library).
-//! - lz4: one LZ4 frame of independent 64 KiB blocks without checksums. Its level has no effect: the
-//!   fast compressor is the only one.
+//! - lz4: one LZ4 frame of independent 64 KiB blocks without checksums. Its level has no effect:
+//!   the fast compressor is the only one.
 
 use std::io::{self, Write};
 
@@ -128,6 +128,16 @@ impl Compressor {
         })
     }
 
+    pub fn codec(&self) -> Compression {
+        match self {
+            Compressor::None(_) => Compression::None,
+            Compressor::Gzip(_) => Compression::Gzip,
+            Compressor::Blocks(blocks) if blocks.snappy.is_some() => Compression::Snappy,
+            Compressor::Blocks(_) => Compression::Lz4,
+            Compressor::Zstd(_) => Compression::Zstd,
+        }
+    }
+
     /// The bytes in the buffer so far; the codec may hold back more.
     pub fn out_bytes(&self) -> usize {
         match self {
@@ -169,7 +179,7 @@ pub(super) struct Blocks {
     block: Vec<u8>,
     block_bytes_max: usize,
     /// `None`: lz4.
-    snappy: Option<snap::raw::Encoder>,
+    snappy: Option<Box<snap::raw::Encoder>>,
 }
 
 impl Blocks {
@@ -180,7 +190,7 @@ impl Blocks {
             out,
             block: Vec::new(),
             block_bytes_max: SNAPPY_BLOCK_BYTES,
-            snappy: Some(snap::raw::Encoder::new()),
+            snappy: Some(Box::new(snap::raw::Encoder::new())),
         }
     }
 

@@ -5,10 +5,11 @@
 //!    zstd window by that library's limit of 128 MiB, the one that Kafka has too.
 //! 2. The output goes into the caller's buffer piece by piece, so a bomb costs time, not memory.
 //! 3. A [`Decompressor`] keeps its buffers from batch to batch. Large ones are given back.
+//! 4. Output is given before the error that follows it, a wrong checksum too.
 //!
 //! Where a stream may go on after its end Kafka's readers differ, and this follows them: gzip
-//! members and zstd frames are joined; what follows gzip that is not gzip, and anything that follows
-//! an lz4 frame, is ignored; junk after zstd is an error.
+//! members and zstd frames are joined; what follows gzip that is not gzip, and anything that
+//! follows an lz4 frame, is ignored; junk after zstd is an error.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
@@ -47,6 +48,8 @@ struct Gzip {
     inflate: Decompress,
     crc: Crc,
     is_in_member: bool,
+    /// The data of the member is over, its trailer is not read yet.
+    is_trailer_due: bool,
 }
 
 #[derive(Default)]
@@ -88,7 +91,6 @@ impl Decompressor {
             Compression::None => {}
             Compression::Gzip => {
                 let gzip = self.gzip.get_or_insert_with(Gzip::new);
-                gzip.is_in_member = false;
                 gzip.start_member(input)?;
             }
             Compression::Snappy => {
@@ -181,7 +183,7 @@ impl Decompressor {
             if self.is_at_end && input.is_empty() {
                 return Ok(0);
             }
-            let mut from = InBuffer::around(*input);
+            let mut from = InBuffer::around(input);
             let mut to = OutBuffer::around(&mut *out);
             self.is_at_end = zstd.run(&mut from, &mut to).map_err(library)? == 0;
             let (taken, given) = (from.pos(), to.pos());
@@ -222,14 +224,15 @@ impl Gzip {
             inflate: Decompress::new(false),
             crc: Crc::new(),
             is_in_member: false,
+            is_trailer_due: false,
         }
     }
 
-    /// Reads the header of a member (RFC 1952).
+    /// Reads the header of a member (RFC 1952). Java's reader ignores the reserved flags.
     fn start_member(&mut self, input: &mut &[u8]) -> Result<(), CompressionError> {
         let header = take(input, 10, Self::CODEC)?;
         let flags = header[3];
-        if header[..3] != [0x1f, 0x8b, 8] || flags & 0xe0 != 0 {
+        if header[..3] != [0x1f, 0x8b, 8] {
             return Err(CompressionError::Corrupt { codec: Self::CODEC });
         }
         if flags & 4 != 0 {
@@ -248,13 +251,17 @@ impl Gzip {
         }
         self.inflate.reset(false);
         self.crc.reset();
-        self.is_in_member = true;
+        (self.is_in_member, self.is_trailer_due) = (true, false);
         Ok(())
     }
 
     fn read(&mut self, input: &mut &[u8], out: &mut [u8]) -> Result<usize, CompressionError> {
         let codec = Self::CODEC;
         while self.is_in_member {
+            if self.is_trailer_due {
+                self.end_member(input)?;
+                continue;
+            }
             let (taken, given) = (self.inflate.total_in(), self.inflate.total_out());
             let status = self
                 .inflate
@@ -265,7 +272,7 @@ impl Gzip {
             take(input, taken, codec)?;
             self.crc.update(&out[..given]);
             if status == Status::StreamEnd {
-                self.end_member(input)?;
+                self.is_trailer_due = true;
             } else if taken == 0 && given == 0 {
                 return Err(CompressionError::Cut { codec });
             }
@@ -368,4 +375,35 @@ fn take<'a>(
         .ok_or(CompressionError::Cut { codec })?;
     *input = rest;
     Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_size_takes_no_memory() {
+        // A raw snappy block that declares 4 GiB.
+        let mut snappy = vec![0xff, 0xff, 0xff, 0xff, 0x0f, 27 << 2];
+        snappy.extend([b'x'; 28]);
+        let mut decompressor = Decompressor::new();
+        let mut input = &snappy[..];
+        decompressor.start(Compression::Snappy, &mut input).unwrap();
+        assert!(decompressor.read(&mut input, &mut [0; 10]).is_err());
+        assert_eq!(decompressor.block.bytes.capacity(), 0);
+    }
+
+    #[test]
+    fn a_large_buffer_is_given_back() {
+        let input = vec![0; KEPT_BYTES_MAX + 1];
+        let large = snap::raw::Encoder::new().compress_vec(&input).unwrap();
+        let mut decompressor = Decompressor::new();
+        for (stream, is_kept) in [(&large[..], true), (b"", false)] {
+            let mut input = stream;
+            decompressor.start(Compression::Snappy, &mut input).unwrap();
+            let _ = decompressor.read(&mut input, &mut [0; 10]);
+            let capacity = decompressor.block.bytes.capacity();
+            assert_eq!(capacity > KEPT_BYTES_MAX, is_kept);
+        }
+    }
 }

@@ -93,6 +93,11 @@ impl Attributes {
         self.has(Self::DELETE_HORIZON)
     }
 
+    /// Without the bits that have no meaning.
+    pub fn known(self) -> Attributes {
+        Attributes(self.0 & 0x7f)
+    }
+
     pub fn with_compression(self, compression: Compression) -> Attributes {
         Attributes((self.0 & !Self::CODEC_MASK) | i16::from(compression.id()))
     }
@@ -366,6 +371,7 @@ mod tests {
             .with_control(false)
             .with_delete_horizon(false);
         assert_eq!(none.0, 0);
+        assert_eq!(Attributes(-1).known(), Attributes(0x7f));
         assert_eq!(Attributes(5).compression(), None);
         assert_eq!(Attributes(-1).with_control(false).0, !0x20);
     }

@@ -4,9 +4,11 @@
 
 mod batch;
 mod builder;
+mod check;
 mod compression;
 mod decompress;
 mod header;
+mod prepare;
 mod records;
 mod scan;
 mod varint;
@@ -19,5 +21,15 @@ pub use header::{
     Attributes, BatchHeader, BatchPrefix, HEADER_BYTES, HeaderError, NO_SEQUENCE, TimestampType,
     sequence_plus,
 };
+pub use prepare::{PreparedBatch, ProduceRules, Rejected, prepare};
 pub use records::{Record, RecordHeader, Records, RecordsError};
 pub use scan::{RecordFault, Scratch};
+
+#[cfg(test)]
+mod any_tests;
+#[cfg(test)]
+mod codec_tests;
+#[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
+mod prepare_tests;

@@ -52,13 +52,20 @@ const CHUNK_BYTES: usize = 16 * 1024;
 /// The records of a batch.
 pub struct Records {
     body: Bytes,
-    /// Compressed batches: the decompressor and what it gave beyond the last record.
-    stream: Option<(Decompressor, Vec<u8>)>,
+    /// Of a compressed batch.
+    stream: Option<Stream>,
     record_bytes_max: usize,
     codec: Result<Compression, u8>,
     index: i32,
     records_count: i32,
     is_over: bool,
+}
+
+/// A decompressor, and what it gave beyond the last record: `ahead[start..]`.
+struct Stream {
+    decompressor: Decompressor,
+    ahead: Vec<u8>,
+    start: usize,
 }
 
 impl Batch {
@@ -111,7 +118,12 @@ impl Records {
             decompressor.start(codec, &mut input)?;
             let used = self.body.len() - input.len();
             self.body = self.body.slice(used..);
-            self.stream = Some((decompressor, Vec::new()));
+            let ahead = Vec::new();
+            self.stream = Some(Stream {
+                decompressor,
+                ahead,
+                start: 0,
+            });
         }
         if self.index >= self.records_count {
             self.is_over = true;
@@ -142,22 +154,32 @@ impl Records {
 
     fn shown(&self) -> &[u8] {
         match &self.stream {
-            Some((_, ahead)) => ahead,
+            Some(stream) => &stream.ahead[stream.start..],
             None => &self.body,
         }
     }
 
     /// Decompresses until `bytes` are shown or the stream ends.
     fn fill(&mut self, bytes: usize) -> Result<(), RecordFault> {
-        let Some((decompressor, ahead)) = &mut self.stream else {
+        let Some(stream) = &mut self.stream else {
             return Ok(());
         };
+        let Stream {
+            decompressor,
+            ahead,
+            start,
+        } = stream;
+        if ahead.len() - *start >= bytes {
+            return Ok(());
+        }
+        ahead.drain(..*start);
+        *start = 0;
         let mut input = &self.body[..];
         while ahead.len() < bytes {
-            let start = ahead.len();
-            ahead.resize(start + CHUNK_BYTES, 0);
-            let given = decompressor.read(&mut input, &mut ahead[start..]);
-            ahead.truncate(start + *given.as_ref().unwrap_or(&0));
+            let filled = ahead.len();
+            ahead.resize(filled + CHUNK_BYTES, 0);
+            let given = decompressor.read(&mut input, &mut ahead[filled..]);
+            ahead.truncate(filled + *given.as_ref().unwrap_or(&0));
             if given? == 0 {
                 break;
             }
@@ -170,9 +192,10 @@ impl Records {
     /// The first `bytes` of what is shown.
     fn split(&mut self, bytes: usize) -> Bytes {
         match &mut self.stream {
-            Some((_, ahead)) => {
-                let record = Bytes::copy_from_slice(&ahead[..bytes]);
-                ahead.drain(..bytes);
+            Some(stream) => {
+                let end = stream.start + bytes;
+                let record = Bytes::copy_from_slice(&stream.ahead[stream.start..end]);
+                stream.start = end;
                 record
             }
             None => self.body.split_to(bytes),

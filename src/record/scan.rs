@@ -10,14 +10,15 @@
 //! headers_count varint           then per header: key_length varint, key, value_length, value
 //! ```
 //!
-//! 1. A record is as long as it says, to the byte. Kafka lets this pass in a compressed batch that it
-//!    does not rewrite; but no consumer can read such a record, so it is refused everywhere.
+//! 1. A record is as long as it says, to the byte. Kafka does not look in a compressed batch that
+//!    it keeps as it is; but no consumer can read such a record, so it is refused everywhere.
 //! 2. No memory is taken for what a length promises.
+
+use std::io::Write;
 
 use super::compression::{Compression, CompressionError, Compressor};
 use super::decompress::Decompressor;
 use super::varint::{VARINT_BYTES_MAX, VARLONG_BYTES_MAX, read_varint, read_varlong};
-use std::io::Write;
 
 /// Why bytes are not a record.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,11 @@ pub(super) trait Input {
 
     fn is_at_end(&mut self) -> Result<bool, RecordFault> {
         Ok(self.fill(1)?.is_empty())
+    }
+
+    /// Why `fill` showed less than it was asked for.
+    fn end_fault(&mut self) -> RecordFault {
+        RecordFault::Ends
     }
 }
 
@@ -114,6 +120,8 @@ pub(super) struct Decompressed<'a> {
     scratch: &'a mut Scratch,
     start: usize,
     end: usize,
+    /// What comes after the bytes that are there. They are looked at first.
+    fault: Option<CompressionError>,
 }
 
 impl<'a> Decompressed<'a> {
@@ -128,6 +136,7 @@ impl<'a> Decompressed<'a> {
             scratch,
             start: 0,
             end: 0,
+            fault: None,
         })
     }
 }
@@ -138,12 +147,16 @@ impl Input for Decompressed<'_> {
         if self.end - self.start < bytes {
             self.scratch.chunk.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
-            while self.end < bytes {
+            while self.end < bytes && self.fault.is_none() {
                 let room = &mut self.scratch.chunk[self.end..];
-                match self.scratch.decompressor.read(&mut self.body, room)? {
-                    0 => break,
-                    bytes => self.end += bytes,
+                match self.scratch.decompressor.read(&mut self.body, room) {
+                    Ok(0) => break,
+                    Ok(bytes) => self.end += bytes,
+                    Err(fault) => self.fault = Some(fault),
                 }
+            }
+            if self.end == 0 && self.fault.is_some() {
+                return Err(self.end_fault());
             }
         }
         Ok(&self.scratch.chunk[self.start..self.end])
@@ -155,12 +168,40 @@ impl Input for Decompressed<'_> {
         self.start += bytes;
         Ok(())
     }
+
+    fn end_fault(&mut self) -> RecordFault {
+        self.fault
+            .take()
+            .map_or(RecordFault::Ends, RecordFault::Compression)
+    }
+}
+
+/// A compressor that is given up once its output is too large.
+pub(super) struct Bounded {
+    pub compressor: Option<Compressor>,
+    pub bytes_max: usize,
+}
+
+impl Bounded {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), RecordFault> {
+        let Some(compressor) = &mut self.compressor else {
+            return Ok(());
+        };
+        compressor.write_all(bytes).map_err(|source| {
+            let codec = compressor.codec();
+            RecordFault::Compression(CompressionError::Library { codec, source })
+        })?;
+        if compressor.out_bytes() > self.bytes_max {
+            self.compressor = None;
+        }
+        Ok(())
+    }
 }
 
 /// An input whose consumed bytes are written on.
 pub(super) struct Mirror<'a, I> {
     pub input: &'a mut I,
-    pub out: &'a mut Compressor,
+    pub out: &'a mut Bounded,
 }
 
 impl<I: Input> Input for Mirror<'_, I> {
@@ -170,22 +211,20 @@ impl<I: Input> Input for Mirror<'_, I> {
 
     fn consume(&mut self, bytes: usize) -> Result<(), RecordFault> {
         let shown = self.input.fill(bytes)?;
-        let shown = shown.get(..bytes).ok_or(RecordFault::Ends)?;
-        write_all(self.out, shown)?;
+        self.out
+            .write(shown.get(..bytes).ok_or(RecordFault::Ends)?)?;
         self.input.consume(bytes)
     }
-}
 
-pub(super) fn write_all(out: &mut Compressor, bytes: &[u8]) -> Result<(), RecordFault> {
-    out.write_all(bytes).map_err(|source| {
-        let codec = Compression::None;
-        RecordFault::Compression(CompressionError::Library { codec, source })
-    })
+    fn end_fault(&mut self) -> RecordFault {
+        self.input.end_fault()
+    }
 }
 
 /// The fields of a record before its key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordHead {
+    pub length: i32,
     pub timestamp_delta: i64,
     pub offset_delta: i32,
     /// The bytes of the record that follow.
@@ -206,11 +245,13 @@ pub(super) fn read_head(
     bytes_max: usize,
 ) -> Result<RecordHead, RecordFault> {
     let shown = input.fill(VARINT_BYTES_MAX)?;
-    let (length, taken) = read_varint(shown).ok_or(if shown.len() < VARINT_BYTES_MAX {
-        RecordFault::Ends
-    } else {
-        RecordFault::LengthVarint
-    })?;
+    let is_cut = shown.len() < VARINT_BYTES_MAX;
+    let Some((length, taken)) = read_varint(shown) else {
+        return Err(match is_cut {
+            true => input.end_fault(),
+            false => RecordFault::LengthVarint,
+        });
+    };
     input.consume(taken)?;
     let bytes = usize::try_from(length).map_err(|_| RecordFault::Length { length })?;
     if bytes > bytes_max {
@@ -222,21 +263,22 @@ pub(super) fn read_head(
     let timestamp_delta = left.varlong(input)?;
     let offset_delta = left.varint(input)?;
     Ok(RecordHead {
+        length,
         timestamp_delta,
         offset_delta,
         rest_bytes: left.bytes,
     })
 }
 
-/// Steps over the key, the value and the headers, which take `rest_bytes`.
+/// Steps over the key, the value and the headers of the record that `head` begins.
 #[inline]
 pub(super) fn read_rest(
     input: &mut impl Input,
-    rest_bytes: usize,
+    head: RecordHead,
 ) -> Result<RecordRest, RecordFault> {
     let mut left = Left {
-        length: rest_bytes as i32,
-        bytes: rest_bytes,
+        length: head.length,
+        bytes: head.rest_bytes,
     };
     let key_length = left.skip_field(input)?;
     let value_length = left.skip_field(input)?;
@@ -278,8 +320,16 @@ impl Left {
 
     #[inline]
     fn varint(&mut self, input: &mut impl Input) -> Result<i32, RecordFault> {
+        self.ensure_open()?;
         let shown = input.fill(VARINT_BYTES_MAX)?;
-        let (value, bytes) = read_varint(shown).ok_or(RecordFault::Varint)?;
+        let seen = shown.len();
+        let is_cut = seen < VARINT_BYTES_MAX;
+        let Some((value, bytes)) = read_varint(shown) else {
+            return Err(match is_cut {
+                true => self.end_fault(seen, input),
+                false => RecordFault::Varint,
+            });
+        };
         self.take(bytes)?;
         input.consume(bytes)?;
         Ok(value)
@@ -287,11 +337,41 @@ impl Left {
 
     #[inline]
     fn varlong(&mut self, input: &mut impl Input) -> Result<i64, RecordFault> {
+        self.ensure_open()?;
         let shown = input.fill(VARLONG_BYTES_MAX)?;
-        let (value, bytes) = read_varlong(shown).ok_or(RecordFault::Varint)?;
+        let seen = shown.len();
+        let is_cut = seen < VARLONG_BYTES_MAX;
+        let Some((value, bytes)) = read_varlong(shown) else {
+            return Err(match is_cut {
+                true => self.end_fault(seen, input),
+                false => RecordFault::Varint,
+            });
+        };
         self.take(bytes)?;
         input.consume(bytes)?;
         Ok(value)
+    }
+
+    /// Fails at the end of the record, before the input is asked for more than it needs to give.
+    #[inline]
+    fn ensure_open(&self) -> Result<(), RecordFault> {
+        match self.bytes {
+            0 => Err(RecordFault::Length {
+                length: self.length,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why a field is cut after `seen` bytes: because the record ends there, or the input.
+    #[cold]
+    fn end_fault(&self, seen: usize, input: &mut impl Input) -> RecordFault {
+        match self.bytes <= seen {
+            true => RecordFault::Length {
+                length: self.length,
+            },
+            false => input.end_fault(),
+        }
     }
 
     /// Steps over a length and as many bytes; the length.
