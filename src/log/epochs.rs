@@ -104,7 +104,9 @@ impl Epochs {
         let above = self.entries.partition_point(|e| e.epoch <= epoch);
         let end_offset = self.entries.get(above)?.start_offset;
         // Older than the oldest: all that is known is that it ended before that one began.
-        let found = above.checked_sub(1).map_or(epoch, |i| self.entries[i].epoch);
+        let found = above
+            .checked_sub(1)
+            .map_or(epoch, |i| self.entries[i].epoch);
         Some((found, end_offset))
     }
 
@@ -199,9 +201,15 @@ mod tests {
             cut.is_dirty = true;
             cut
         };
-        assert_eq!(cut(Epochs::truncate_from_end, 20), epochs(&[(1, 0), (2, 10)]));
+        assert_eq!(
+            cut(Epochs::truncate_from_end, 20),
+            epochs(&[(1, 0), (2, 10)])
+        );
         assert_eq!(cut(Epochs::truncate_from_end, 21), all);
-        assert_eq!(cut(Epochs::truncate_from_start, 15), epochs(&[(2, 15), (3, 20)]));
+        assert_eq!(
+            cut(Epochs::truncate_from_start, 15),
+            epochs(&[(2, 15), (3, 20)])
+        );
         assert_eq!(cut(Epochs::truncate_from_start, 20), epochs(&[(3, 20)]));
         assert_eq!(cut(Epochs::truncate_from_start, 0), all);
     }
