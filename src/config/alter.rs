@@ -1,5 +1,5 @@
-//! AlterConfigs, IncrementalAlterConfigs and the configurations of CreateTopics: what is taken, and
-//! Kafka's code and sentence for what is not.
+//! AlterConfigs, IncrementalAlterConfigs and the configurations of CreateTopics: what is taken,
+//! and Kafka's code and sentence for what is not.
 //!
 //! 1. A request changes all of its names or none.
 //! 2. What comes out is checked as a whole, together with what the resource already had.
@@ -81,8 +81,8 @@ impl Rejection {
     }
 }
 
-/// The name of a broker resource that a request at node `node_id` may name: its own id, or none for
-/// all brokers.
+/// The name of a broker resource that a request at node `node_id` may name: its own id, or none
+/// for all brokers.
 pub fn check_broker_name(name: &str, node_id: i32) -> Result<(), Rejection> {
     if name.is_empty() {
         return Ok(());
@@ -192,7 +192,7 @@ fn check_no_nulls<'a>(nulls: impl Iterator<Item = &'a str>) -> Result<(), Reject
     }
     Err(Rejection::request(format!(
         "Null value not supported for : {}",
-        nulls.join(",")
+        nulls.join(", ")
     )))
 }
 
