@@ -86,8 +86,12 @@ impl TransactionMachine {
             return Err(ErrorCode::ConcurrentTransactions);
         }
         let present = metadata.producer_epoch == producer.producer_epoch;
-        let repeat = repeat_of_last_epoch
-            || i32::from(metadata.producer_epoch.0) == i32::from(producer.producer_epoch.0) + 1;
+        // Only the end of a version 2 transaction takes an epoch away from its own client. Kafka
+        // 4.4 does not ask for that, and so gives the present epoch of an old client to the one
+        // that it fenced.
+        let next_epoch = i32::from(producer.producer_epoch.0) + 1;
+        let repeat = metadata.client_transaction_version.bumps_epoch()
+            && (repeat_of_last_epoch || i32::from(metadata.producer_epoch.0) == next_epoch);
         match metadata.result() {
             // Empty or Ongoing: the epoch before is that of somebody else.
             None if !present => Err(ErrorCode::ProducerFenced),

@@ -9,6 +9,9 @@
 //! 4. `on_markers_written` for each answer to a marker request; when it says that all are written
 //!    (for an empty set: at once), decide `CompleteTxn`.
 //!
+//! A driver may also `apply` at once, without `begin`, if everything it shows waits until what was
+//! appended before is committed: replies without records, queries, and above all markers.
+//!
 //! After loading, `prepared` gives the markers of all transactions that were under way. At
 //! `deadline`, `expire` gives decisions, to be handled as in 2 and 3.
 

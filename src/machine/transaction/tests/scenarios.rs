@@ -188,6 +188,20 @@ scenarios! {
         add a 1000/0 v5 tp-0 -> 90
         init a as 1000/0 -> 90
     "
+    fenced_by_an_old_client V2 "
+        init a -> 1000/0
+        add a 1000/0 v5 tp-0 -> 0
+        end a 1000/0 commit v5 -> 1000/1
+        markers a -> CompleteCommit
+        init a -> 1000/2
+        add a 1000/2 v3 tp-0 -> 0
+        end a 1000/2 abort v4 -> 0
+        markers a -> CompleteAbort
+        # Kafka takes this for a repeat and hands out epoch 2, which is another's.
+        end a 1000/1 abort v5 -> 90
+        end a 1000/1 commit v5 -> 90
+        end a 1000/2 abort v4 -> 0
+    "
     fenced_by_itself V2 "
         init a -> 1000/0
         add a 1000/0 v5 tp-0 -> 0
