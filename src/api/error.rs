@@ -10,6 +10,8 @@ use crate::types::{ErrorCode, TopicPartition};
 pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
     match error {
         LogError::Offline { .. } => ErrorCode::KafkaStorageError,
+        // Deleted, or the node stops: the client looks for the leader again.
+        LogError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
         LogError::Io { source, .. } => {
             tracing::error!(%topic_partition, "{error}: {source}");
             ErrorCode::KafkaStorageError

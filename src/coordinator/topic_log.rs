@@ -181,6 +181,7 @@ fn of_append(error: &AppendError) -> ErrorCode {
         AppendError::Storage(
             LogError::Offline { .. } | LogError::Io { .. } | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
+        AppendError::Storage(LogError::Closed { .. }) => ErrorCode::NotLeaderOrFollower,
         AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
         AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
         AppendError::TransactionCoordinatorFenced { .. } => {
