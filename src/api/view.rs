@@ -51,20 +51,19 @@ pub fn text(text: &str) -> StrBytes {
 }
 
 /// What a client of `listener` is told about a partition.
-pub struct PartitionView<'a> {
+pub struct PartitionView {
     pub error: ErrorCode,
     pub leader: BrokerId,
-    pub partition: &'a PartitionRegistration,
     pub offline_replicas: Vec<BrokerId>,
 }
 
 /// A leader that is not known or cannot be reached is -1 with the error that says so, never a
 /// guess.
-pub fn partition<'a>(
+pub fn partition(
     image: &MetadataImage,
     listener: &str,
-    partition: &'a PartitionRegistration,
-) -> PartitionView<'a> {
+    partition: &PartitionRegistration,
+) -> PartitionView {
     let reachable = |id: BrokerId| {
         let broker = image.broker(id).filter(|broker| !broker.fenced);
         broker.is_some_and(|broker| broker.end_point(listener).is_some())
@@ -90,7 +89,6 @@ pub fn partition<'a>(
     PartitionView {
         error,
         leader,
-        partition,
         offline_replicas,
     }
 }

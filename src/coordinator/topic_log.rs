@@ -33,18 +33,30 @@ impl TopicLog {
         clock: Arc<dyn Clock>,
     ) -> Arc<Self> {
         let topic = topic.into();
-        Arc::new(TopicLog { topic, compression, quorum, partitions, clock })
+        Arc::new(TopicLog {
+            topic,
+            compression,
+            quorum,
+            partitions,
+            clock,
+        })
     }
 
     fn partition(&self, partition: i32) -> Result<Arc<Partition>, ErrorCode> {
         let image = self.quorum.image();
         let topic = image.topic(&self.topic).ok_or(ErrorCode::NotCoordinator)?;
-        self.partitions.get(topic.id, partition).ok_or(ErrorCode::NotCoordinator)
+        self.partitions
+            .get(topic.id, partition)
+            .ok_or(ErrorCode::NotCoordinator)
     }
 
     fn build(&self, batch: LogBatch) -> Result<Batch, ErrorCode> {
         let builder = match batch {
-            LogBatch::Records { records, producer, timestamp } => {
+            LogBatch::Records {
+                records,
+                producer,
+                timestamp,
+            } => {
                 let mut builder = BatchBuilder::new();
                 builder.compression = self.compression;
                 builder.level = self.compression.default_level();
@@ -59,9 +71,15 @@ impl TopicLog {
                 builder
             }
             LogBatch::EndTransaction(end) => {
-                let marker_type =
-                    if end.commit { MarkerType::Commit } else { MarkerType::Abort };
-                let marker = Marker { marker_type, coordinator_epoch: end.coordinator_epoch };
+                let marker_type = if end.commit {
+                    MarkerType::Commit
+                } else {
+                    MarkerType::Abort
+                };
+                let marker = Marker {
+                    marker_type,
+                    coordinator_epoch: end.coordinator_epoch,
+                };
                 let now = self.clock.now_ms();
                 BatchBuilder::marker(end.producer_id, end.producer_epoch, marker, now)
             }
@@ -77,7 +95,11 @@ impl CoordinatorLog for TopicLog {
     fn may_append(&self, partition: i32) -> Result<(), ErrorCode> {
         let partition = self.partition(partition)?;
         partition.check_leader(LeaderEpoch::NONE.0)?;
-        if partition.has_enough_replicas() { Ok(()) } else { Err(ErrorCode::NotEnoughReplicas) }
+        if partition.has_enough_replicas() {
+            Ok(())
+        } else {
+            Err(ErrorCode::NotEnoughReplicas)
+        }
     }
 
     fn append(
@@ -87,14 +109,18 @@ impl CoordinatorLog for TopicLog {
         batch: LogBatch,
     ) -> Result<Offset, ErrorCode> {
         let partition = self.partition(partition)?;
-        partition.check_leader(leader_epoch.0).map_err(|_| ErrorCode::NotLeaderOrFollower)?;
+        partition
+            .check_leader(leader_epoch.0)
+            .map_err(|_| ErrorCode::NotLeaderOrFollower)?;
         let batch = self.build(batch)?;
         let now = self.clock.now_ms();
         let appended = partition.append(batch, Origin::Coordinator, now);
-        appended.map(|appended| appended.last_offset.next()).map_err(|error| {
-            tracing::error!(topic_partition = %partition.topic_partition, "{error}");
-            of_append(&error)
-        })
+        appended
+            .map(|appended| appended.last_offset.next())
+            .map_err(|error| {
+                tracing::error!(topic_partition = %partition.topic_partition, "{error}");
+                of_append(&error)
+            })
     }
 
     fn read(&self, partition: i32, from: Option<Offset>) -> Result<LogChunk, ErrorCode> {
@@ -108,7 +134,8 @@ impl CoordinatorLog for TopicLog {
     }
 
     fn high_watermark(&self, partition: i32) -> Offset {
-        self.partition(partition).map_or(Offset::NONE, |partition| partition.high_watermark())
+        self.partition(partition)
+            .map_or(Offset::NONE, |partition| partition.high_watermark())
     }
 }
 
@@ -129,12 +156,17 @@ enum Unreadable {
 
 fn read_chunk(log: &Log, from: Offset) -> Result<LogChunk, Unreadable> {
     let end = log.log_end_offset();
-    let mut chunk = LogChunk { entries: Vec::new(), next_offset: from };
+    let mut chunk = LogChunk {
+        entries: Vec::new(),
+        next_offset: from,
+    };
     if from >= end {
         return Ok(chunk);
     }
     let slice = log.read(from, READ_BYTES, end, true)?;
-    let Some(file) = &slice.file else { return Ok(chunk) };
+    let Some(file) = &slice.file else {
+        return Ok(chunk);
+    };
     let mut buffer = BytesMut::zeroed(slice.len as usize);
     let read_bytes = file.read_at(&mut buffer, slice.position)?;
     buffer.truncate(read_bytes);
@@ -149,8 +181,11 @@ fn read_chunk(log: &Log, from: Offset) -> Result<LogChunk, Unreadable> {
 fn add_entries(batch: &Batch, from: Offset, entries: &mut Vec<LogEntry>) -> Result<(), Unreadable> {
     let header = &batch.header;
     let attributes = header.attributes;
-    let producer_id =
-        if attributes.is_transactional() { header.producer_id } else { ProducerId::NONE };
+    let producer_id = if attributes.is_transactional() {
+        header.producer_id
+    } else {
+        ProducerId::NONE
+    };
     for record in batch.records() {
         let record = record.map_err(|source| Unreadable::Records {
             base_offset: header.base_offset,
@@ -162,7 +197,10 @@ fn add_entries(batch: &Batch, from: Offset, entries: &mut Vec<LogEntry>) -> Resu
         if attributes.is_control() {
             if let Some(marker) = Marker::read(&record) {
                 let commit = marker.marker_type == MarkerType::Commit;
-                entries.push(LogEntry::EndTransaction { producer_id, commit });
+                entries.push(LogEntry::EndTransaction {
+                    producer_id,
+                    commit,
+                });
             }
             continue;
         }
@@ -170,7 +208,10 @@ fn add_entries(batch: &Batch, from: Offset, entries: &mut Vec<LogEntry>) -> Resu
         let copy = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
         let key = record.key.as_ref().map(copy).unwrap_or_default();
         let value = record.value.as_ref().map(copy);
-        entries.push(LogEntry::Record { record: LogRecord { key, value }, producer_id });
+        entries.push(LogEntry::Record {
+            record: LogRecord { key, value },
+            producer_id,
+        });
     }
     Ok(())
 }
@@ -184,9 +225,7 @@ fn of_append(error: &AppendError) -> ErrorCode {
         AppendError::Storage(LogError::Closed { .. }) => ErrorCode::NotLeaderOrFollower,
         AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
         AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
-        AppendError::TransactionCoordinatorFenced { .. } => {
-            ErrorCode::TransactionCoordinatorFenced
-        }
+        AppendError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         AppendError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
         AppendError::OutOfOrderSequence { .. }
         | AppendError::UnexpectedOffset { .. }
