@@ -592,3 +592,16 @@ fn response_headers_are_written_by_version() {
     assert_eq!(written(3, 9), [0, 0, 1, 2, 0]);
     assert_eq!(written(API_VERSIONS, 4), [0, 0, 1, 2]);
 }
+
+#[test]
+fn numbers_outside_of_their_field_are_not_written() {
+    let encode = |name: &str, value: i64| {
+        let body = Value::Struct(vec![(name.to_owned().into(), Value::Integer(value))]);
+        encode_request(0, 3, 1, None, &body)
+    };
+    assert!(encode("acks", 32767).is_ok() && encode("acks", -32768).is_ok());
+    assert!(encode("acks", 32768).is_err() && encode("acks", -32769).is_err());
+    assert!(encode("timeout_ms", 1 << 31).is_err());
+    let unknown = encode("ack", 1).unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no field ack");
+}
