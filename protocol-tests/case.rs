@@ -35,10 +35,13 @@ pub enum Action {
     Send(Request),
     /// Sends what is not answered: Produce with acks=0.
     SendOnly(Request),
-    Receive(String),
+    /// Reads the next answer; the fields named are not shown.
+    Receive(String, Vec<String>),
     HalfClose(String),
     /// Bytes as they are.
     Raw(String, String),
+    /// The same, where the broker waits for more.
+    Waits(String, String),
     /// Bytes as one frame, and whether to leave out what belongs to other cases.
     Frame(String, String, bool),
     Sweep(String, Request),
@@ -59,6 +62,16 @@ pub struct Request {
     /// The bytes that a sweep leaves alone.
     pub except: Vec<usize>,
     pub body: String,
+}
+
+impl Step {
+    /// Whether the run of the case at this version takes the step.
+    pub fn is_for(&self, version: Option<i16>) -> bool {
+        match (&self.only, version) {
+            (Some(only), Some(version)) => only.contains(&version),
+            _ => true,
+        }
+    }
 }
 
 const FIRST: &str = "a";
@@ -192,11 +205,24 @@ fn action(statement: &str) -> Result<Action, String> {
         }
         "send" => Action::Send(request(rest)?),
         "send-only" => Action::SendOnly(request(rest)?),
-        "receive" => Action::Receive(on_connection(rest).0),
+        "receive" => {
+            let (connection, rest) = on_connection(rest);
+            let hidden = rest
+                .split_whitespace()
+                .map(|word| match word.strip_prefix("without=") {
+                    Some(field) => Ok(field.to_owned()),
+                    None => Err(format!("what is {word}?")),
+                });
+            Action::Receive(connection, hidden.collect::<Result<_, _>>()?)
+        }
         "half-close" => Action::HalfClose(on_connection(rest).0),
         "raw" => {
             let (connection, hex) = on_connection(rest);
             Action::Raw(connection, hex)
+        }
+        "waits" => {
+            let (connection, hex) = on_connection(rest);
+            Action::Waits(connection, hex)
         }
         "frame" => {
             let (own, rest) = match rest.strip_prefix("own ") {
