@@ -2,6 +2,7 @@
 //! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
 
 mod answer;
+mod by_topic;
 mod codec;
 mod config_resource;
 mod context;
