@@ -43,3 +43,6 @@ pub use log::{
 pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
 pub use meta_properties::MetaProperties;
 pub use txn_index::AbortedTxn;
+
+#[cfg(test)]
+mod tests;

@@ -69,11 +69,6 @@ impl<'a> BatchScan<'a> {
         }
     }
 
-    /// Where the next batch starts: the end of what is valid so far.
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-
     pub fn next_header(&mut self) -> Result<Option<Found>, ScanError> {
         let position = self.position;
         if position >= self.end {
@@ -208,7 +203,7 @@ mod tests {
                 Ok(Some(_)) => batches += 1,
                 Ok(None) => return (batches, None),
                 Err(ScanError::Invalid { position, .. }) => {
-                    assert_eq!(scan.position(), position);
+                    assert_eq!(scan.position, position);
                     return (batches, Some(position));
                 }
                 Err(ScanError::Io(e)) => panic!("{e}"),

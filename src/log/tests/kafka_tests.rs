@@ -1,0 +1,1 @@
+//! Partition directories that Apache Kafka 4.4 wrote (testdata/), opened by us.
