@@ -129,7 +129,12 @@ impl Log {
                 (run_start, run_bytes) = (at, 0);
             }
             if roll {
-                self.roll(writer, batch.header.base_offset, now)?;
+                // Where the log ends, even if the batch starts later: recovery takes a gap between
+                // new segments for a loss.
+                let end = self.log_end_offset();
+                let fits = batch.header.last_offset().0 - end.0 <= i64::from(i32::MAX);
+                let base_offset = if fits { end } else { batch.header.base_offset };
+                self.roll(writer, base_offset, now)?;
                 progress.rolled = true;
             }
             run_bytes += batch.size_bytes() as u64;

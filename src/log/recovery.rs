@@ -15,12 +15,18 @@
 //! crash   batches from S on             read, checksum and all; indexes, epochs, producers and
 //!                                       transaction index made anew from them
 //! crash   first batch that is wrong     the log ends there; later segments are removed
+//! crash   a gap between segments, above  the end of the one was lost, the log ends there; later
+//!         the recovery point            segments are removed
 //! crash   log ends below S              the snapshot is ahead of the log (a truncation was cut
 //!                                       short): it is removed, and the next older one is S
 //! any     snapshot above the end        removed
 //! any     epoch at or after the end     removed
 //! any     log start above the end       everything is removed; the log starts, empty, there
 //! ```
+//!
+//! A gap is otherwise no damage: compaction leaves some. But it works on what is flushed, and a new
+//! segment starts where the one before ends, so above the recovery point there is none, unless the
+//! system wrote a later file back and not the earlier one.
 //!
 //! Why index entries below S are good: the snapshot was written after them, and the recovery point
 //! passed it only when all were synced. A crash during recovery changes nothing of that: it removes
@@ -329,7 +335,9 @@ impl Opener<'_> {
                 let start = self.segments[0].base_offset;
                 replay.segments(self.dir, &self.segments[..at], start)?;
                 replay.from = None;
+                let epochs = self.epochs.clone();
                 let (end, is_cut) = self.recover_segment(at, None, &mut replay)?;
+                self.epochs = epochs;
                 if is_cut {
                     return Err(LogError::Corrupt {
                         path: self.dir.segment_file(base_offset, Kind::Log),
@@ -373,10 +381,20 @@ impl Opener<'_> {
     ) -> Result<Offset, LogError> {
         // Those above were written, perhaps, ahead of what the log really has.
         self.drop_snapshots_above(snapshot.unwrap_or(Offset(-1)))?;
+        self.epochs
+            .truncate_from_end(snapshot.unwrap_or(Offset::ZERO));
         let mut log_end = Offset::ZERO;
         for at in first..self.segments.len() {
             let base_offset = self.segments[at].base_offset;
             let from = snapshot.filter(|s| at == first && *s > base_offset);
+            if at > first && base_offset > log_end && log_end >= self.opening.recovery_point {
+                let name = &self.dir.topic_partition;
+                tracing::warn!(
+                    "{name}: cut at {log_end}: what follows up to {base_offset} is lost"
+                );
+                self.drop_segments_from(at)?;
+                break;
+            }
             if at > first {
                 self.write_snapshot(base_offset, replay)?;
             }
@@ -446,7 +464,10 @@ impl Opener<'_> {
             let header = &found.header;
             let interval_bytes = self.opening.config.index_interval_bytes;
             pending.add(&mut segment, header, found.position as u32, interval_bytes);
-            self.epochs.assign(header.leader_epoch, header.base_offset);
+            // Those below the snapshot are in the file, and out of order they would confuse it.
+            if replay.from.is_none_or(|f| header.base_offset >= f) {
+                self.epochs.assign(header.leader_epoch, header.base_offset);
+            }
             aborted.extend(replay.apply(&found, marker));
             end = header.next_offset();
         }
