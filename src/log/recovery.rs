@@ -356,11 +356,8 @@ impl Opener<'_> {
 
     fn recover(&mut self, damaged: &[Offset]) -> Result<(Replay, Offset), LogError> {
         loop {
-            let mut replay = self.replay_from(self.opening.recovery_point)?;
+            let (mut replay, first) = self.find_start(damaged)?;
             let snapshot = replay.from;
-            let start = snapshot.unwrap_or(Offset::ZERO);
-            let first = self.segments.partition_point(|s| s.base_offset <= start);
-            let first = first.saturating_sub(1);
             self.rebuild_indexes(damaged, first)?;
             let log_end = self.recover_from(first, snapshot, &mut replay)?;
             match snapshot {
@@ -370,6 +367,23 @@ impl Opener<'_> {
                 }
                 _ => return Ok((replay, log_end)),
             }
+        }
+    }
+
+    /// The state to begin with, and the segment to begin in. A segment that lost its indexes is
+    /// read from its start, so the state of its start is needed.
+    fn find_start(&self, damaged: &[Offset]) -> Result<(Replay, usize), LogError> {
+        let mut up_to = self.opening.recovery_point;
+        loop {
+            let replay = self.replay_from(up_to)?;
+            let start = replay.from.unwrap_or(Offset::ZERO);
+            let first = self.segments.partition_point(|s| s.base_offset <= start);
+            let first = first.saturating_sub(1);
+            let base_offset = self.segments[first].base_offset;
+            if start <= base_offset || !damaged.contains(&base_offset) {
+                return Ok((replay, first));
+            }
+            up_to = base_offset;
         }
     }
 
