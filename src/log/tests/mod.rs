@@ -8,5 +8,5 @@ mod log_dir_tests;
 mod model_tests;
 mod read_tests;
 mod retention_tests;
-mod support;
+pub(super) mod support;
 mod truncate_tests;
