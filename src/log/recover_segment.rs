@@ -1,7 +1,7 @@
 //! Recovers one segment: reads its batches and makes anew what is told by them.
 //!
-//! Index entries below the snapshot that recovery began with are kept, all others are written again,
-//! just as the appends had written them.
+//! Index entries below the snapshot that recovery began with are kept, all others are written
+//! again, just as the appends had written them.
 
 use std::io::IoSlice;
 

@@ -125,7 +125,7 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
     let offsets = Offsets {
         log_start,
         log_end,
-        recovery_point: opening.recovery_point.clamp(log_start, log_end),
+        recovery_point: opening.recovery_point.min(log_end),
         checkpointed: opening.recovery_point,
     };
     let config = Arc::clone(&opening.config);

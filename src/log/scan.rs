@@ -1,8 +1,8 @@
 //! Steps from batch to batch through a segment's `.log`.
 //!
-//! A window of the file is read at a time: small for a look-up, which needs a few headers, large for
-//! recovery, which needs everything. A batch whose header cannot be one, whose offsets do not follow
-//! or that goes over the end is [`ScanError::Invalid`]; whether its bytes are right is the
+//! A window of the file is read at a time: small for a look-up, which needs a few headers, large
+//! for recovery, which needs everything. A batch whose header cannot be one, whose offsets do not
+//! follow or that goes over the end is [`ScanError::Invalid`]; whether its bytes are right is the
 //! caller's question ([`BatchView::is_crc_right`]).
 
 use std::io;

@@ -1,7 +1,7 @@
 //! Finishes a compaction that a crash has interrupted while its result was being put in.
 //!
-//! `<n>.log.swap` holds, whole and synced, what the segments from `n` up to its own end held. A crash
-//! may have left some of them, and the swap's indexes with their old or new names.
+//! `<n>.log.swap` holds, whole and synced, what the segments from `n` up to its own end held. A
+//! crash may have left some of them, and the swap's indexes with their old or new names.
 
 use std::path::Path;
 

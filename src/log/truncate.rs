@@ -9,8 +9,8 @@
 //!    which is allowed.
 //! 3. Its log is cut and synced. Nothing of the old end can come back under what is appended next.
 //! 4. Snapshots and epochs above the cut go. Left ones are ignored and cut at the next start.
-//! 5. The recovery point goes down, in memory. On disk it may still be above the log's end. The first
-//!    append puts that right before it writes (`DirCore::write_recovery_points`).
+//! 5. The recovery point goes down, in memory. On disk it may still be above the log's end. The
+//!    first append puts that right before it writes (`DirCore::write_recovery_points`).
 //!
 //! A crash before 3 leaves records that the leader will have cut again.
 
@@ -80,7 +80,6 @@ impl Log {
     /// Under the writer's lock.
     pub(super) fn set_log_start(&self, offset: Offset) {
         self.log_start.store(offset.0, Ordering::SeqCst);
-        self.recovery.fetch_max(offset.0, Ordering::SeqCst);
         self.view.lock().epochs.truncate_from_start(offset);
     }
 

@@ -4,8 +4,8 @@
 //! Up to the failure a model of plain vectors goes along. After it the disk crashes in each of four
 //! ways; what is then found must be what the model allows:
 //!
-//! 1. The log is a leading part of what was appended, byte for byte, no shorter than what was flushed;
-//!    of a killed process nothing that was answered is missing.
+//! 1. The log is a leading part of what was appended, byte for byte, no shorter than what was
+//!    flushed; of a killed process nothing that was answered is missing.
 //! 2. Offsets are dense, every batch is right, and the indexes find each one.
 //! 3. Producers, epochs and aborted transactions are those that a replay of the batches gives.
 //! 4. The log can be appended to, stopped cleanly, and opened again without reading it.

@@ -2,13 +2,13 @@
 //!
 //! The fault model:
 //!
-//! 1. The n-th call that changes something fails; a write may have happened in part (its first half),
-//!    a sync may have synced nothing. Every later call works: that nobody makes one is what the
-//!    tests check.
+//! 1. The n-th call that changes something fails; a write may have happened in part (its first
+//!    half), a sync may have synced nothing. Every later call works: that nobody makes one is what
+//!    the tests check.
 //! 2. A killed process loses nothing that was written.
-//! 3. A power cut loses, of each file, what was written since its last sync, and of each directory the
-//!    names made, changed or removed since its last sync. What was not synced may also survive: all of
-//!    it, or the length of a file but not its bytes, which then are zeros.
+//! 3. A power cut loses, of each file, what was written since its last sync, and of each directory
+//!    the names made, changed or removed since its last sync. What was not synced may also survive:
+//!    all of it, or the length of a file but not its bytes, which then are zeros.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};

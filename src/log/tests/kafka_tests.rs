@@ -1,5 +1,5 @@
-//! Partition directories that Apache Kafka 4.4 wrote (testdata/kafka-4.4), opened by us; and the same
-//! batches appended by us, which must give the same files byte for byte.
+//! Partition directories that Apache Kafka 4.4 wrote (testdata/kafka-4.4), opened by us; and the
+//! same batches appended by us, which must give the same files byte for byte.
 //!
 //! They were written by one broker with `index.interval.bytes=200`: `plain` by idempotent producers
 //! with four codecs, `txn` by two transactional ones of which one stopped inside a transaction,

@@ -9,4 +9,5 @@ mod model_tests;
 mod read_tests;
 mod retention_tests;
 pub(super) mod support;
+mod threads_tests;
 mod truncate_tests;
