@@ -2,7 +2,8 @@
 //!
 //! `flush` in the order it goes, and what a crash leaves after each step:
 //!
-//! 1. `leader-epoch-checkpoint`: epochs of batches that may be lost. They are cut at the next start.
+//! 1. `leader-epoch-checkpoint`: epochs of batches that may be lost. They are cut at the next
+//!    start.
 //! 2. `.log` of every segment from the recovery point on, and the indexes of those that are done.
 //! 3. the names in the directory.
 //! 4. The recovery point goes up, in memory. On disk it does so with the next

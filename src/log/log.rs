@@ -3,8 +3,8 @@
 //!
 //! Locks, in the order they are taken:
 //!
-//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else waits
-//!    for it.
+//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else
+//!    waits for it.
 //! 2. `writer`: held by an append over its one write. Readers never take it.
 //! 3. `view`: held for moments, never over a call to the disk.
 //!
@@ -339,7 +339,7 @@ impl Log {
     }
 
     /// Its directory was just made: the first flush makes that durable.
-    pub(super) fn is_new(&self) {
+    pub(super) fn mark_new(&self) {
         let mut writer = self.writer.lock();
         writer.is_dir_dirty = true;
         writer.is_parent_dirty = true;
