@@ -114,6 +114,7 @@ pub struct Quorum {
     cluster_id: Arc<str>,
     raft: Raft,
     published: Arc<Published>,
+    snapshots: SnapshotStore,
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
 }
 
@@ -134,7 +135,7 @@ impl Quorum {
         let log = LogStore::open(store.clone())?;
         let appended_bytes = log.appended_bytes().clone();
         let snapshots = SnapshotStore::open(store)?;
-        let (machine, published) = StateMachine::open(snapshots, appended_bytes.clone())?;
+        let (machine, published) = StateMachine::open(snapshots.clone(), appended_bytes.clone())?;
         let raft_config = Arc::new(config.raft());
         let network = network::Network(transport);
         let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine).await?;
@@ -152,6 +153,7 @@ impl Quorum {
             cluster_id,
             raft,
             published,
+            snapshots,
             jobs,
         });
         quorum.initialize(&config).await?;
@@ -254,6 +256,9 @@ impl Quorum {
     pub async fn shutdown(&self) {
         // It fails when the task panicked, and then it has stopped as well.
         let _ = self.raft.shutdown().await;
+        let snapshots = self.snapshots.clone();
+        // The same goes for a snapshot that is being written.
+        let _ = tasks::spawn_blocking(move || snapshots.close()).await;
     }
 }
 

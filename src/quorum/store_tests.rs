@@ -9,20 +9,19 @@ use super::log_store::LogStore;
 use super::raft_types::{SnapshotMeta, StorageError, Types};
 use super::snapshot_store::SnapshotStore;
 use super::state_machine::StateMachine;
-use super::tests::sled;
+use super::tests::{Memory, sled};
 use crate::host::KeyValue;
 use crate::host::key_value::Change;
 
 struct Builder;
 
-impl StoreBuilder<Types, LogStore, StateMachine, tempfile::TempDir> for Builder {
-    async fn build(&self) -> Result<(tempfile::TempDir, LogStore, StateMachine), StorageError> {
-        let dir = tempfile::tempdir().unwrap();
-        let store = sled(dir.path());
+impl StoreBuilder<Types, LogStore, StateMachine> for Builder {
+    async fn build(&self) -> Result<((), LogStore, StateMachine), StorageError> {
+        let store: Arc<dyn KeyValue> = Arc::new(Memory::default());
         let log = LogStore::open(store.clone()).unwrap();
         let snapshots = SnapshotStore::open(store).unwrap();
         let (machine, _) = StateMachine::open(snapshots, log.appended_bytes().clone()).unwrap();
-        Ok((dir, log, machine))
+        Ok(((), log, machine))
     }
 }
 

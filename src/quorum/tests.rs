@@ -1,18 +1,55 @@
 //! The quorum on a real store.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
 use crate::host::SledKeyValue;
+use crate::host::key_value::Change;
 use crate::metadata::{ConfigRecord, ConfigResource, ImageDelta, MetadataRecord};
 
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) fn sled(dir: &Path) -> Arc<dyn KeyValue> {
     Arc::new(SledKeyValue::open(dir).unwrap())
+}
+
+/// A store for tests that are not about the disk.
+#[derive(Default)]
+pub(super) struct Memory(parking_lot::Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
+
+impl KeyValue for Memory {
+    fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().get(key).cloned())
+    }
+
+    fn range(&self, start: &[u8], end: &[u8], limit: usize) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let pairs = self.0.lock();
+        let pairs = pairs.range(start.to_vec()..end.to_vec()).take(limit);
+        Ok(pairs
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect())
+    }
+
+    fn last(&self, start: &[u8], end: &[u8]) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let pairs = self.0.lock();
+        let last = pairs.range(start.to_vec()..end.to_vec()).next_back();
+        Ok(last.map(|(key, value)| (key.clone(), value.clone())))
+    }
+
+    fn commit(&self, changes: Vec<Change>) -> io::Result<()> {
+        let mut pairs = self.0.lock();
+        for change in changes {
+            match change {
+                Change::Put { key, value } => pairs.insert(key, value),
+                Change::Delete { key } => pairs.remove(&key),
+            };
+        }
+        Ok(())
+    }
 }
 
 pub(super) async fn single(store: &Arc<dyn KeyValue>) -> Arc<Quorum> {

@@ -6,7 +6,7 @@ use std::sync::Weak;
 
 use parking_lot::Mutex;
 
-use super::tests::{TIMEOUT, put, sled, value};
+use super::tests::{Memory, TIMEOUT, put, value};
 use super::*;
 
 /// Delivers to whoever is there.
@@ -30,7 +30,7 @@ async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Qu
             .map(|id| (BrokerId(id), format!("node-{id}:9093")))
             .collect(),
         snapshot_entries: 20,
-        heartbeat_interval_ms: 30,
+        heartbeat_interval_ms: 100,
         ..QuorumConfig::single(BrokerId(id), Some("cluster".into()))
     };
     let transport = Arc::new(calls.clone());
@@ -69,8 +69,7 @@ async fn until(node: &Quorum, key: &str, expected: &str) {
 
 #[tokio::test]
 async fn three_voters_agree_and_outlive_their_leader() {
-    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let stores = dirs.each_ref().map(|dir| sled(dir.path()));
+    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
     let calls = Arc::new(Calls::default());
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {
