@@ -13,8 +13,8 @@
 //!
 //! 1. Numbers in keys are big-endian, so that keys sort as the numbers do.
 //! 2. Values are MessagePack with field names.
-//! 3. A long value is cut into parts of [`PART_BYTES`]: the store keeps long values in files of their
-//!    own, which it does not sync. All parts of a log entry are written in one commit.
+//! 3. A long value is cut into parts of [`PART_BYTES`]: the store keeps long values in files of
+//!    their own, which it does not sync. All parts of a log entry are written in one commit.
 //! 4. A snapshot counts from the commit on that writes its header; parts of another generation are
 //!    left over from a crash and are deleted with the next snapshot.
 

@@ -1,11 +1,12 @@
 //! The Raft log and vote in the key-value store.
 //!
 //! 1. An append is one commit: all its entries survive a crash, or none does.
-//! 2. What openraft calls the committed log id is only a hint for the next start (the entries behind
-//!    it are read again then). It has no commit of its own and rides along with the next append.
+//! 2. What openraft calls the committed log id is only a hint for the next start (the entries
+//!    behind it are read again then). It has no commit of its own and rides along with the next
+//!    append.
 //! 3. Entries up to the purged log id may still be in the store after a crash; they are not read.
-//! 4. The entries of the last append are also kept in memory: they are what openraft reads next, to
-//!    apply them.
+//! 4. The entries of the last append stay in memory until openraft reads them, which it does next,
+//!    to apply them. Readers for other nodes leave them there.
 
 use std::fmt::Debug;
 use std::io;
@@ -29,6 +30,8 @@ pub(super) struct LogStore {
     store: Arc<dyn KeyValue>,
     state: Arc<Mutex<State>>,
     appended_bytes: Arc<AtomicU64>,
+    /// Whether this one reads for another node.
+    for_others: bool,
 }
 
 struct State {
@@ -60,6 +63,7 @@ impl LogStore {
             store,
             state: Arc::new(Mutex::new(state)),
             appended_bytes: Arc::default(),
+            for_others: false,
         })
     }
 
@@ -86,19 +90,24 @@ impl LogStore {
             Bound::Excluded(index) => Parts::Log.key(*index, 0),
             Bound::Unbounded => Parts::Log.end(u64::MAX),
         };
-        {
-            let state = self.state.lock();
+        let start = {
+            let mut state = self.state.lock();
             let start = start.max(state.purged.map_or(0, |purged| purged.index + 1));
             if state
                 .recent
                 .first()
                 .is_some_and(|e| e.log_id.index <= start)
             {
-                let within =
+                let all = state.recent.iter().all(|e| range.contains(&e.log_id.index));
+                if all && !self.for_others {
+                    return Ok(std::mem::take(&mut state.recent));
+                }
+                let wanted =
                     |e: &&Entry| e.log_id.index >= start && range.contains(&e.log_id.index);
-                return Ok(state.recent.iter().filter(within).cloned().collect());
+                return Ok(state.recent.iter().filter(wanted).cloned().collect());
             }
-        }
+            start
+        };
         read_entries(&*self.store, start, &end)
     }
 }
@@ -134,7 +143,10 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn get_log_reader(&mut self) -> LogStore {
-        self.clone()
+        LogStore {
+            for_others: true,
+            ..self.clone()
+        }
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
@@ -153,6 +165,9 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
+        if let Some(waiting) = self.state.lock().committed {
+            return Ok(Some(waiting));
+        }
         let committed = keys::get(&*self.store, keys::COMMITTED, "the committed log id");
         committed.map_err(|error| StorageIOError::read_logs(AnyError::new(&error)).into())
     }
