@@ -5,6 +5,7 @@ Everything that is built goes to ${XDG_CACHE_HOME:-~/.cache}/klamm/compat, nothi
 
 import atexit
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -112,7 +113,6 @@ def build(*names):
     os.makedirs(CACHE, exist_ok=True)
     # Two runs at once must not build into each other.
     with open(os.path.join(CACHE, "lock"), "w") as lock:
-        import fcntl
         fcntl.flock(lock, fcntl.LOCK_EX)
         for name in names or BUILDS:
             once(name, *BUILDS[name])
@@ -165,9 +165,10 @@ class Broker:
         self.script("start", kind, folder, str(self.port), *configs)
 
     def script(self, verb, *args):
+        # The script has deadlines of its own for all it waits for.
         ran = subprocess.run(
             [os.path.join(HERE, "broker"), verb, *args], stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=180)
+            capture_output=True, text=True)
         if ran.returncode != 0:
             raise RuntimeError(f"broker {verb} {self.kind}: {ran.stdout}{ran.stderr}")
 
