@@ -1,0 +1,90 @@
+//! What can go wrong with a log.
+//!
+//! 1. A failed write, sync, rename or removal takes the whole log directory offline: whoever meets
+//!    it gets [`LogError::Io`], everyone after that [`LogError::Offline`]. It is never retried.
+//! 2. A refused append ([`AppendError`] other than `Storage`) has changed nothing.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::types::{Offset, ProducerEpoch, ProducerId, TopicPartition};
+
+/// The disk failed, or holds what cannot be a log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error("log directory {dir} is offline")]
+    Offline { dir: PathBuf },
+    /// Closed by a clean stop, or deleted.
+    #[error("the log of {topic_partition} is closed")]
+    Closed { topic_partition: TopicPartition },
+    #[error("cannot {operation} {path}")]
+    Io {
+        operation: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{path} is corrupt at byte {position}: {reason}")]
+    Corrupt {
+        path: PathBuf,
+        position: u64,
+        reason: &'static str,
+    },
+}
+
+/// Why a batch was not appended.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    #[error(transparent)]
+    Storage(#[from] LogError),
+    #[error("batch of {batch_bytes} bytes is larger than a segment of {segment_bytes}")]
+    BatchTooLarge {
+        batch_bytes: usize,
+        segment_bytes: u32,
+    },
+    #[error("producer {producer_id}: sequence {sequence} does not follow {last_sequence}")]
+    OutOfOrderSequence {
+        producer_id: ProducerId,
+        sequence: i32,
+        last_sequence: i32,
+    },
+    #[error("producer {producer_id}: epoch {epoch} is older than {current}")]
+    InvalidProducerEpoch {
+        producer_id: ProducerId,
+        epoch: ProducerEpoch,
+        current: ProducerEpoch,
+    },
+    #[error("producer {producer_id}: coordinator epoch {epoch} is older than {current}")]
+    TransactionCoordinatorFenced {
+        producer_id: ProducerId,
+        epoch: i32,
+        current: i32,
+    },
+    #[error("producer {producer_id} writes outside its open transaction")]
+    InvalidTxnState { producer_id: ProducerId },
+    /// A follower's batch does not follow its log.
+    #[error("batch at offset {base_offset} does not follow log end offset {log_end_offset}")]
+    UnexpectedOffset {
+        base_offset: Offset,
+        log_end_offset: Offset,
+    },
+    /// A batch that has the right checksum but makes no sense.
+    #[error("batch at offset {base_offset} is malformed: {reason}")]
+    Malformed {
+        base_offset: Offset,
+        reason: &'static str,
+    },
+}
+
+/// Why a read has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Storage(#[from] LogError),
+    #[error("offset {offset} is not in {log_start_offset}..={log_end_offset}")]
+    OffsetOutOfRange {
+        offset: Offset,
+        log_start_offset: Offset,
+        log_end_offset: Offset,
+    },
+}

@@ -1,0 +1,185 @@
+//! Names of directories and files.
+//!
+//! ```text
+//! <topic>-<partition>                        a partition
+//! <topic>-<partition>.<32 hex digits>-delete one that waits for its removal
+//! <topic>-<partition>.<32 hex digits>-future one that is being moved here; -stray: unknown topic
+//!   <base offset, 20 digits>.log             batches
+//!   <base offset, 20 digits>.index           offset -> position
+//!   <base offset, 20 digits>.timeindex       timestamp -> offset
+//!   <base offset, 20 digits>.txnindex        aborted transactions
+//!   <offset, 20 digits>.snapshot             producers as of this offset
+//!   <any of these>.deleted|.cleaned|.swap    out of the log | being compacted | about to go in
+//! ```
+
+use uuid::Uuid;
+
+use crate::types::{Offset, TopicPartition};
+
+/// The files of a segment. The number is the file's place in the file cache's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Log = 0,
+    OffsetIndex = 1,
+    TimeIndex = 2,
+    TxnIndex = 3,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 4] = [
+        Kind::Log,
+        Kind::OffsetIndex,
+        Kind::TimeIndex,
+        Kind::TxnIndex,
+    ];
+
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Kind::Log => ".log",
+            Kind::OffsetIndex => ".index",
+            Kind::TimeIndex => ".timeindex",
+            Kind::TxnIndex => ".txnindex",
+        }
+    }
+}
+
+pub(super) const SNAPSHOT_SUFFIX: &str = ".snapshot";
+pub(super) const DELETED_SUFFIX: &str = ".deleted";
+pub(super) const CLEANED_SUFFIX: &str = ".cleaned";
+pub(super) const SWAP_SUFFIX: &str = ".swap";
+pub(super) const TMP_SUFFIX: &str = ".tmp";
+pub(super) const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
+pub(super) const PARTITION_METADATA: &str = "partition.metadata";
+
+pub(super) fn segment_file(base_offset: Offset, kind: Kind) -> String {
+    format!("{:020}{}", base_offset.0, kind.suffix())
+}
+
+pub(super) fn snapshot_file(offset: Offset) -> String {
+    format!("{:020}{SNAPSHOT_SUFFIX}", offset.0)
+}
+
+/// The offset in the name of a segment's or snapshot's file, and the rest of the name.
+pub(super) fn split_offset(name: &str) -> Option<(Offset, &str)> {
+    let digits = name.find('.')?;
+    if digits != 20 || !name.bytes().take(20).all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let offset = name[..20].parse().ok()?;
+    Some((Offset(offset), &name[20..]))
+}
+
+/// What a directory in a log directory is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum DirName {
+    Partition(TopicPartition),
+    Delete,
+    Future,
+    Stray,
+    /// Nothing of ours: left alone.
+    Foreign,
+}
+
+impl DirName {
+    pub fn parse(name: &str) -> DirName {
+        for (suffix, kind) in [
+            ("-delete", DirName::Delete),
+            ("-future", DirName::Future),
+            ("-stray", DirName::Stray),
+        ] {
+            if let Some(rest) = name.strip_suffix(suffix)
+                && let Some((_, id)) = rest.rsplit_once('.')
+                && id.len() == 32
+                && id.bytes().all(|b| b.is_ascii_hexdigit())
+            {
+                return kind;
+            }
+        }
+        let Some((topic, digits)) = name.rsplit_once('-') else {
+            return DirName::Foreign;
+        };
+        let plain = !digits.is_empty()
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && (digits == "0" || !digits.starts_with('0'));
+        let legal = !topic.is_empty()
+            && topic.len() <= 249
+            && topic
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        match digits.parse() {
+            // Kafka keeps its metadata log in a directory that looks like a partition.
+            _ if topic == "__cluster_metadata" => DirName::Foreign,
+            Ok(partition) if plain && legal => DirName::Partition(TopicPartition {
+                topic: topic.into(),
+                partition,
+            }),
+            _ => DirName::Foreign,
+        }
+    }
+}
+
+/// The name a partition's directory gets when it is deleted. Kafka cuts the topic's name so that
+/// the whole is no longer than a file name may be.
+pub(super) fn delete_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
+    let suffix = format!("-{}.{}-delete", topic_partition.partition, id.simple());
+    let topic: &str = &topic_partition.topic;
+    let keep = topic.len().min(255 - suffix.len());
+    format!("{}{suffix}", &topic[..keep])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition(topic: &str, partition: i32) -> TopicPartition {
+        TopicPartition {
+            topic: topic.into(),
+            partition,
+        }
+    }
+
+    #[test]
+    fn directories_are_told_apart() {
+        let id = "0123456789abcdef0123456789abcdef";
+        let cases = [
+            (
+                "a-b-10".to_owned(),
+                DirName::Partition(partition("a-b", 10)),
+            ),
+            (format!("a-0.{id}-delete"), DirName::Delete),
+            (format!("a-0.{id}-future"), DirName::Future),
+            (format!("a-0.{id}-stray"), DirName::Stray),
+            ("lost+found".to_owned(), DirName::Foreign),
+            ("a".to_owned(), DirName::Foreign),
+            ("-0".to_owned(), DirName::Foreign),
+            ("a-".to_owned(), DirName::Foreign),
+            ("a-01".to_owned(), DirName::Foreign),
+            ("a-99999999999".to_owned(), DirName::Foreign),
+            ("a b-1".to_owned(), DirName::Foreign),
+            ("__cluster_metadata-0".to_owned(), DirName::Foreign),
+        ];
+        for (name, kind) in cases {
+            assert_eq!(DirName::parse(&name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_deleted_directory_has_a_legal_name_and_is_known_again() {
+        for topic in ["a", &"t".repeat(249)] {
+            let name = delete_dir(&partition(topic, 123), Uuid::from_u128(7));
+            assert!(name.len() <= 255);
+            assert_eq!(DirName::parse(&name), DirName::Delete);
+        }
+    }
+
+    #[test]
+    fn file_names_have_twenty_digits() {
+        let name = segment_file(Offset(123), Kind::TimeIndex);
+        assert_eq!(name, "00000000000000000123.timeindex");
+        assert_eq!(split_offset(&name), Some((Offset(123), ".timeindex")));
+        assert_eq!(split_offset("123.log"), None);
+        assert_eq!(split_offset("99999999999999999999.log"), None);
+        let name = snapshot_file(Offset(i64::MAX));
+        assert_eq!(split_offset(&name), Some((Offset(i64::MAX), ".snapshot")));
+    }
+}
