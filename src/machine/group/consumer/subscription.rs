@@ -24,7 +24,7 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, Refused> {
     whole.or_else(|error| {
         let text = error.to_string();
         let reason = text.lines().last().unwrap_or_default();
-        let reason = reason.trim_start_matches("error: ");
+        let reason = reason.trim_start_matches("error: ").trim_end_matches('.');
         refused(
             ErrorCode::InvalidRegularExpression,
             format!(
@@ -73,7 +73,10 @@ impl ConsumerGroup {
                 hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
             }
         }
-        (hash as i64).max(1)
+        match hash as i64 {
+            0 => 1,
+            hash => hash,
+        }
     }
 
     /// Topics were made, deleted, or got partitions: looked at with the next heartbeat.
