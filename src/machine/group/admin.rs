@@ -10,39 +10,46 @@ impl Group {
     fn listed(&self) -> ListedGroup {
         match self {
             Group::Classic(group) => group.listed(),
+            Group::Consumer(group) => group.listed(),
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Group::Classic(group) => group.is_empty(),
+            Group::Consumer(group) => group.is_empty(),
         }
     }
 
     pub(super) fn is_subscribed_to(&self, topic: &str) -> bool {
         match self {
             Group::Classic(group) => group.is_subscribed_to(topic),
+            Group::Consumer(group) => group.is_subscribed_to(topic),
         }
     }
 
     pub(super) fn validate_offset_delete(&self) -> Result<(), ErrorCode> {
         match self {
             Group::Classic(group) => group.validate_offset_delete(),
+            // What is subscribed to is refused topic by topic.
+            Group::Consumer(_) => Ok(()),
         }
     }
 
     fn offsets_age_from(&self) -> Result<Option<TimestampMs>, ()> {
         match self {
             Group::Classic(group) => group.offsets_age_from(),
+            Group::Consumer(_) => Ok(None),
         }
     }
 
-    fn tombstones(&self, id: &GroupId) -> Vec<Record> {
+    pub(super) fn tombstones(&self, id: &GroupId) -> Vec<Record> {
         match self {
             Group::Classic(_) => vec![Record::GroupMetadata {
                 group: id.clone(),
                 value: None,
             }],
+            Group::Consumer(group) => group.tombstones(),
         }
     }
 }

@@ -14,6 +14,7 @@ mod image;
 mod join;
 mod member;
 mod membership;
+mod migrate;
 mod rebalance;
 mod state;
 mod sync;
