@@ -108,7 +108,9 @@ impl Log {
         let recovery_point = self.recovery_point();
         let segments: Vec<Segment> = {
             let view = self.view.lock();
-            let first = view.segment_of(recovery_point).unwrap_or(0);
+            // A segment may be flushed to its end while it is active, and its indexes not yet.
+            let from = recovery_point.min(writer.unsynced_from);
+            let first = view.segment_of(from).unwrap_or(0);
             view.segments[first..].to_vec()
         };
         let mut files = Vec::new();
@@ -127,6 +129,8 @@ impl Log {
             }
         }
         writer.unflushed_records = 0;
+        let active = segments.last().expect("a log has a segment");
+        writer.unsynced_from = active.base_offset;
         Ok(Dirty {
             to: self.log_end_offset(),
             files,

@@ -111,7 +111,7 @@ pub struct Deletion {
 }
 
 /// What only the one who appends needs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
     pub producers: Producers,
     /// Up to where write-back of the active segment was started.
@@ -122,9 +122,27 @@ pub(super) struct Writer {
     pub is_dir_dirty: bool,
     /// The directory's own name is not durable yet.
     pub is_parent_dirty: bool,
+    /// The base offset of the first segment whose indexes are not synced.
+    pub unsynced_from: Offset,
     /// Producer snapshots that are not at a segment's base offset, ascending.
     pub snapshots: Vec<Offset>,
     pub is_closed: bool,
+}
+
+impl Writer {
+    pub fn new(producers: Producers, snapshots: Vec<Offset>, unsynced_from: Offset) -> Writer {
+        Writer {
+            producers,
+            written_back_bytes: 0,
+            unflushed_records: 0,
+            uncheckpointed_bytes: 0,
+            is_dir_dirty: false,
+            is_parent_dirty: false,
+            unsynced_from,
+            snapshots,
+            is_closed: false,
+        }
+    }
 }
 
 /// What readers see.
