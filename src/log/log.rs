@@ -200,6 +200,10 @@ pub struct Log {
     pub(super) log_start: AtomicI64,
     pub(super) log_end: AtomicI64,
     pub(super) recovery: AtomicI64,
+    /// The highest recovery point that may be written to disk. Below the log's end only between a
+    /// roll and the next flush: at the base offset of a new segment is a producer snapshot, which
+    /// the recovery point must not reach before the indexes of the old segment are synced.
+    pub(super) recovery_max: AtomicI64,
     /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
     pub(super) checkpointed: AtomicI64,
 }
@@ -231,6 +235,7 @@ impl Log {
             log_start: AtomicI64::new(offsets.log_start.0),
             log_end: AtomicI64::new(offsets.log_end.0),
             recovery: AtomicI64::new(offsets.recovery_point.0),
+            recovery_max: AtomicI64::new(i64::MAX),
             checkpointed: AtomicI64::new(offsets.checkpointed.0),
         }
     }
@@ -378,7 +383,8 @@ impl Log {
 
     /// See `DirCore::write_recovery_points`.
     pub(super) fn announce_recovery_point(&self) -> Offset {
-        let point = self.recovery.load(Ordering::SeqCst);
+        let max = self.recovery_max.load(Ordering::SeqCst);
+        let point = self.recovery.load(Ordering::SeqCst).min(max);
         self.checkpointed.fetch_max(point, Ordering::SeqCst);
         Offset(point.min(self.recovery.load(Ordering::SeqCst)))
     }

@@ -297,6 +297,7 @@ impl Log {
         writer.written_back_bytes = 0;
         writer.unflushed_records = 0;
         writer.unsynced_from = offset;
+        self.recovery_max.store(i64::MAX, Ordering::SeqCst);
         for segment in old.iter().rev() {
             let paths = self.dir.take_out(segment)?;
             self.delete_later(paths, now);

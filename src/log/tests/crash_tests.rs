@@ -91,10 +91,13 @@ fn script() -> Vec<Step> {
         Flush,
         // Flushed after each one, so also just before and after a segment's end.
         Append(batch_at(3, later(90)), 1), // 21-23
+        RecoveryPoints,
         Flush,
         Append(batch_at(3, later(91)), 1), // 24-26
+        RecoveryPoints,
         Flush,
         Append(batch_at(3, later(92)), 1), // 27-29
+        RecoveryPoints,
         Flush,
         Append(batch_at(3, later(93)), 1), // 30-32
         Flush,
