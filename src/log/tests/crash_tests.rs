@@ -1,8 +1,8 @@
 //! Every change to the disk fails once, in every way, and the log is opened again.
 //!
 //! The script below is run with the n-th change failing, for every n until nothing fails any more.
-//! Up to the failure a model of plain vectors goes along. After it the disk crashes in each of eight
-//! ways; what is then found must be what the model allows:
+//! Up to the failure a model of plain vectors goes along. After it the disk crashes in each of
+//! eight ways; what is then found must be what the model allows:
 //!
 //! 1. The log is a leading part of what was appended, byte for byte, no shorter than what was
 //!    flushed; of a killed process nothing that was answered is missing.
