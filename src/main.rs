@@ -1,3 +1,136 @@
-//! Parses the command line and hands over to the broker or to a command.
+//! Parses the command line and hands over to the broker.
 
-fn main() {}
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use klamm::broker::{Broker, LogFormat, Ready, StartError, start_log};
+use klamm::cli::BrokerArgs;
+use klamm::config::{
+    ConfigError, NodeConfig, Property, Sources, argument_properties, environment_properties,
+    parse_properties,
+};
+use klamm::host::{Clock, Disk, RealDisk, SystemClock, log_levels};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long a stop may take before what is left is given up.
+const STOP_MAX: Duration = Duration::from_secs(30);
+
+fn main() -> ExitCode {
+    let clock = SystemClock::new();
+    let args = BrokerArgs::parse();
+    let Some(level) = log_levels::level(&args.log_level) else {
+        eprintln!("klamm: --log-level: {} is not a level", args.log_level);
+        return ExitCode::from(2);
+    };
+    let format = if args.log_json {
+        LogFormat::Json
+    } else {
+        LogFormat::Human
+    };
+    start_log(format, level);
+    let config = match load_config(&args) {
+        Ok(config) => config,
+        Err(error) => return fail(&error),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(run(config, &clock)),
+        Err(error) => {
+            eprintln!("klamm: cannot start threads: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(config: NodeConfig, clock: &SystemClock) -> ExitCode {
+    let stop_signals = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    );
+    let (Ok(mut terminate), Ok(mut interrupt)) = stop_signals else {
+        eprintln!("klamm: cannot wait for signals");
+        return ExitCode::FAILURE;
+    };
+    let (broker, ready) = match Broker::start(config).await {
+        Ok(started) => started,
+        Err(error) => return fail(&error),
+    };
+    tell(&ready, clock.monotonic());
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+        _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+    }
+    match tokio::time::timeout(STOP_MAX, broker.stop()).await {
+        Ok(()) => {
+            tracing::info!("stopped");
+            ExitCode::SUCCESS
+        }
+        Err(_) => {
+            tracing::error!(
+                "the stop took longer than {} s; giving up",
+                STOP_MAX.as_secs()
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
+    let one = |error: ConfigError| StartError::Config(vec![error]);
+    let file = match &args.file {
+        None => None,
+        Some(path) => {
+            let failed = |source| StartError::ConfigFile {
+                path: path.clone(),
+                source,
+            };
+            let bytes = RealDisk.read(path).map_err(failed)?;
+            let text = String::from_utf8_lossy(&bytes);
+            Some(parse_properties(&path.to_string_lossy(), &text).map_err(one)?)
+        }
+    };
+    let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let environment: Vec<Property> =
+        environment_properties(variables.iter().map(|(name, value)| (&**name, &**value)));
+    let overrides = args.overrides.iter().map(String::as_str);
+    let arguments = argument_properties(overrides).map_err(one)?;
+    let sources = Sources {
+        file,
+        environment,
+        arguments,
+    };
+    let (config, warnings) = NodeConfig::load(sources).map_err(StartError::Config)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(config)
+}
+
+fn fail(error: &StartError) -> ExitCode {
+    for line in error.to_string().lines() {
+        eprintln!("klamm: {line}");
+    }
+    ExitCode::from(error.exit_code())
+}
+
+fn tell(ready: &Ready, since_start: Duration) {
+    for (name, address) in &ready.bound {
+        tracing::info!("{name} is bound to {address}");
+    }
+    for end_point in &ready.advertised {
+        let (name, host, port) = (&end_point.name, &end_point.host, end_point.port);
+        tracing::info!("clients of {name} are told {host}:{port}");
+    }
+    tracing::info!(
+        node_id = ready.broker_id.0,
+        cluster_id = &*ready.cluster_id,
+        partitions = ready.partitions,
+        "ready after {} ms",
+        since_start.as_millis()
+    );
+}

@@ -1,1 +1,114 @@
-//! The table of APIs and one file per API.
+//! The table of APIs and one file per API. A new API is one file and one line here: dispatch,
+//! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
+
+mod answer;
+mod codec;
+mod config_resource;
+mod context;
+mod error;
+mod fetch_answer;
+mod node;
+mod producer_ids;
+mod view;
+
+pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
+pub use api_versions::unsupported as unsupported_api_versions;
+pub use context::{Connection, Context};
+pub use node::Node;
+
+use bytes::Bytes;
+
+/// One API that this broker serves.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ApiRow {
+    pub key: i16,
+    pub name: &'static str,
+    /// What ApiVersions says. Produce is listed from 0 although 0 to 2 are refused (KAFKA-18659).
+    pub listed_min: i16,
+    pub min: i16,
+    pub max: i16,
+    pub order: Order,
+}
+
+impl ApiRow {
+    pub fn serves(&self, version: i16) -> bool {
+        (self.min..=self.max).contains(&version)
+    }
+}
+
+/// The key of ApiVersions, which is answered even at versions that nobody serves.
+pub const API_VERSIONS: i16 = 18;
+
+macro_rules! apis {
+    ($($key:literal $name:ident $module:ident $listed:literal $min:literal $max:literal $order:ident;)*) => {
+        $(mod $module;)*
+
+        /// Every API of a broker listener, by key.
+        pub const APIS: &[ApiRow] = &[$(ApiRow {
+            key: $key,
+            name: stringify!($name),
+            listed_min: $listed,
+            min: $min,
+            max: $max,
+            order: Order::$order,
+        },)*];
+
+        /// Runs the first stage of a request whose frame was found conforming.
+        pub fn call(context: Context, body: Bytes) -> Answer {
+            match context.api.key {
+                $($key => codec::run(context, body, $module::handle),)*
+                key => unreachable!("api key {key} has a row and no arm"),
+            }
+        }
+    };
+}
+
+apis! {
+    0  Produce                 produce                   0 3 13 Pipelined;
+    1  Fetch                   fetch                     4 4 18 Pipelined;
+    2  ListOffsets             list_offsets              1 1 11 Alone;
+    3  Metadata                metadata                  0 0 13 Alone;
+    18 ApiVersions             api_versions              0 0 4  Alone;
+    19 CreateTopics            create_topics             2 2 7  Alone;
+    20 DeleteTopics            delete_topics             1 1 6  Alone;
+    21 DeleteRecords           delete_records            0 0 2  Alone;
+    22 InitProducerId          init_producer_id          0 0 5  Alone;
+    23 OffsetForLeaderEpoch    offset_for_leader_epoch   2 2 4  Alone;
+    32 DescribeConfigs         describe_configs          1 1 4  Alone;
+    33 AlterConfigs            alter_configs             0 0 2  Alone;
+    35 DescribeLogDirs         describe_log_dirs         1 1 4  Alone;
+    37 CreatePartitions        create_partitions         0 0 3  Alone;
+    44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone;
+    60 DescribeCluster         describe_cluster          0 0 2  Alone;
+    74 ListConfigResources     list_config_resources     0 0 1  Alone;
+    75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone;
+}
+
+/// The row of an API, if this broker serves it.
+pub fn find(key: i16) -> Option<&'static ApiRow> {
+    APIS.binary_search_by_key(&key, |row| row.key)
+        .ok()
+        .map(|at| &APIS[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire;
+
+    #[test]
+    fn rows_are_in_order_and_within_what_can_be_encoded() {
+        for pair in APIS.windows(2) {
+            assert!(pair[0].key < pair[1].key);
+        }
+        for row in APIS {
+            let layout = wire::api(row.key).expect("a Kafka API");
+            assert_eq!(layout.name, row.name);
+            for version in row.min..=row.max {
+                assert!(layout.request(version).is_some(), "{} v{version}", row.name);
+                let codec = wire::codec_version(row.key, version);
+                assert!(codec.is_some(), "{} v{version} has no codec", row.name);
+            }
+        }
+    }
+}

@@ -1,1 +1,22 @@
 //! Start and stop order of one node.
+//!
+//! ```text
+//! start   listeners bound -> log directories locked -> quorum -> partitions recovered
+//!         -> broker registered -> accepting -> ready
+//! stop    connections closed -> background work ended -> logs flushed and marked clean -> quorum
+//! ```
+//!
+//! 1. A port that is taken, a locked directory, a wrong cluster id: found before anything is
+//!    written.
+//! 2. Clients are served only when every partition of theirs is.
+
+mod background;
+mod error;
+mod log_output;
+mod registration;
+mod start;
+mod storage;
+
+pub use error::StartError;
+pub use log_output::{LogFormat, start_log};
+pub use start::{Broker, Ready};

@@ -6,6 +6,8 @@
 pub mod clock;
 pub mod disk;
 pub mod key_value;
+pub mod limits;
+pub mod log_levels;
 pub mod random;
 pub mod tasks;
 

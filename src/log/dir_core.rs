@@ -191,6 +191,10 @@ impl DirCore {
         self.replace(&self.path.join(checkpoint::LOG_START), text.as_bytes())
     }
 
+    pub fn log_count(&self) -> usize {
+        self.logs.lock().len()
+    }
+
     pub fn all_logs(&self) -> Vec<Arc<Log>> {
         self.logs.lock().values().cloned().collect()
     }

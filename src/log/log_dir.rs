@@ -317,6 +317,10 @@ impl LogDir {
     }
 
     /// By name.
+    pub fn log_count(&self) -> usize {
+        self.core.log_count()
+    }
+
     pub fn logs(&self) -> Vec<Arc<Log>> {
         self.core.all_logs()
     }

@@ -1,1 +1,5 @@
-//! PURE state machines: replica set, fetch sessions, groups, transactions.
+//! PURE state machines: fetch sessions, groups, transactions.
+
+pub mod fetch_session;
+pub mod group;
+pub mod transaction;

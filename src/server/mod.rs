@@ -1,1 +1,13 @@
 //! Listeners and connections: frames, order of replies, the pipeline every request passes.
+
+mod connection;
+mod frames;
+mod limits;
+mod listener;
+mod pipeline;
+mod send;
+
+pub use frames::FrameBudget;
+pub use limits::ConnectionLimits;
+pub use listener::{Bound, ListenerSettings, bind};
+pub use pipeline::Pipeline;

@@ -1,0 +1,122 @@
+//! From a request frame to the typed request, and from the typed answer to its frame.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
+
+use super::answer::{Answer, CloseReason, Frame, Reply, Stage};
+use super::context::Context;
+use crate::wire;
+
+/// What a handler returns.
+pub enum Handled<R> {
+    Ready(R),
+    /// The rest waits for something; see [`Handled::later`].
+    Later(std::pin::Pin<Box<dyn Future<Output = Outcome<R>> + Send>>),
+    Done(Outcome<R>),
+}
+
+/// How a request ends.
+pub enum Outcome<R> {
+    Answer(R),
+    /// An answer that the handler has encoded itself.
+    Frame(Frame),
+    Silent,
+    Close(CloseReason),
+}
+
+impl<R: Send + 'static> Handled<R> {
+    pub fn later(stage: impl Future<Output = R> + Send + 'static) -> Handled<R> {
+        Handled::Later(Box::pin(async move { Outcome::Answer(stage.await) }))
+    }
+}
+
+/// Decodes the body, runs the handler and encodes its answer.
+pub fn run<Q, R>(context: Context, body: Bytes, handler: fn(Context, Q) -> Handled<R>) -> Answer
+where
+    Q: Decodable,
+    R: Encodable + HeaderVersion + Send + 'static,
+{
+    let row = context.api;
+    let header = AnswerHeader::of(&context);
+    let mut rest = body;
+    let request = match Q::decode(&mut rest, header.codec_version) {
+        Ok(request) => request,
+        Err(error) => {
+            return Answer::Ready(Reply::Close(CloseReason::Malformed {
+                api: row.name,
+                version: context.api_version,
+                reason: error.to_string(),
+            }));
+        }
+    };
+    match handler(context, request) {
+        Handled::Ready(answer) => Answer::Ready(header.reply(Outcome::Answer(answer))),
+        Handled::Done(outcome) => Answer::Ready(header.reply(outcome)),
+        Handled::Later(stage) => {
+            let stage: Stage = Box::pin(async move { header.reply(stage.await) });
+            Answer::Later(stage)
+        }
+    }
+}
+
+/// What is needed of a request to head its answer.
+#[derive(Clone, Copy)]
+pub struct AnswerHeader {
+    pub api: &'static str,
+    pub api_version: i16,
+    pub codec_version: i16,
+    pub correlation_id: i32,
+}
+
+impl AnswerHeader {
+    pub fn of(context: &Context) -> Self {
+        AnswerHeader {
+            api: context.api.name,
+            api_version: context.api_version,
+            codec_version: wire::codec_version(context.api.key, context.api_version)
+                .expect("a test holds the table of APIs against the codec"),
+            correlation_id: context.correlation_id,
+        }
+    }
+
+    fn reply<R: Encodable + HeaderVersion>(&self, outcome: Outcome<R>) -> Reply {
+        match outcome {
+            Outcome::Answer(answer) => match self.frame(&answer) {
+                Ok(frame) => Reply::Send(frame),
+                Err(reason) => {
+                    tracing::error!(api = self.api, "an answer cannot be encoded: {reason}");
+                    Reply::Close(CloseReason::Internal {
+                        api: self.api,
+                        version: self.api_version,
+                    })
+                }
+            },
+            Outcome::Frame(frame) => Reply::Send(frame),
+            Outcome::Silent => Reply::Silent,
+            Outcome::Close(reason) => Reply::Close(reason),
+        }
+    }
+
+    /// The whole answer frame for `answer`.
+    fn frame<R: Encodable + HeaderVersion>(&self, answer: &R) -> Result<Frame, String> {
+        let version = self.codec_version;
+        let body_bytes = answer.compute_size(version).map_err(|e| e.to_string())?;
+        let flexible = R::header_version(version) >= 1;
+        let mut buffer = BytesMut::with_capacity(9 + body_bytes);
+        self.put_prefix(&mut buffer, flexible, body_bytes);
+        answer
+            .encode(&mut buffer, version)
+            .map_err(|e| e.to_string())?;
+        Ok(Frame::from(buffer.freeze()))
+    }
+
+    /// Length, correlation id and, in flexible headers, the empty tagged fields.
+    pub fn put_prefix(&self, buffer: &mut BytesMut, flexible: bool, body_bytes: usize) {
+        let header_bytes = if flexible { 5 } else { 4 };
+        buffer.put_i32((header_bytes + body_bytes) as i32);
+        buffer.put_i32(self.correlation_id);
+        if flexible {
+            buffer.put_u8(0);
+        }
+    }
+}

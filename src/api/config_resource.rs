@@ -1,0 +1,234 @@
+//! What DescribeConfigs, AlterConfigs and IncrementalAlterConfigs share: which resource a request
+//! means, and the broker's loggers.
+
+use crate::config::{
+    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, NodeConfig, Overrides,
+    Rejection, ResourceType, check_broker_name,
+};
+use crate::host::log_levels;
+use crate::metadata::planners::{check_topic_name, config_change_records};
+use crate::metadata::{
+    ConfigResource, ConfigResourceType, MetadataImage, MetadataRecord, Plan, PlanError,
+};
+use crate::partition::overrides_of;
+use crate::types::{BrokerId, ErrorCode};
+
+use super::Node;
+
+pub fn refused(error: PlanError) -> Rejection {
+    Rejection {
+        code: error.code,
+        message: error.message.map(|message| message.to_string()),
+    }
+}
+
+pub fn unknown_type(code: i8) -> Rejection {
+    let message = format!("Unknown resource type {code}.");
+    Rejection {
+        code: ErrorCode::InvalidRequest,
+        message: Some(message),
+    }
+}
+
+/// A change that a request asks of one resource, on its way to the controller.
+#[derive(Debug, Clone)]
+pub enum Change {
+    Incremental(Vec<Alteration>),
+    /// Legacy AlterConfigs: everything that is set from now on.
+    Replace(Vec<(String, Option<String>)>),
+}
+
+/// One resource of an alter request.
+#[derive(Debug, Clone)]
+pub struct AlterResource {
+    pub resource_type: i8,
+    pub name: String,
+    pub change: Change,
+}
+
+/// Alters each resource by itself: one that is refused does not keep the others from changing.
+/// Results come in the order of `resources`.
+pub async fn alter(
+    node: &Node,
+    resources: Vec<AlterResource>,
+    validate_only: bool,
+) -> Vec<Result<(), Rejection>> {
+    let mut results = Vec::with_capacity(resources.len());
+    let named_before = |at: usize, resource: &AlterResource| {
+        let same = |other: &AlterResource| {
+            other.resource_type == resource.resource_type && other.name == resource.name
+        };
+        resources
+            .iter()
+            .enumerate()
+            .any(|(other_at, other)| other_at != at && same(other))
+    };
+    for (at, resource) in resources.iter().enumerate() {
+        let result = if named_before(at, resource) {
+            let message = "Each resource must appear at most once.".to_owned();
+            Err(Rejection {
+                code: ErrorCode::InvalidRequest,
+                message: Some(message),
+            })
+        } else {
+            alter_one(node, resource.clone(), validate_only).await
+        };
+        results.push(result);
+    }
+    results
+}
+
+async fn alter_one(
+    node: &Node,
+    resource: AlterResource,
+    validate_only: bool,
+) -> Result<(), Rejection> {
+    let resource_type = ResourceType::from_code(resource.resource_type)
+        .ok_or_else(|| unknown_type(resource.resource_type))?;
+    if resource_type == ResourceType::BrokerLogger {
+        return alter_loggers(node, &resource, validate_only);
+    }
+    if resource_type == ResourceType::Broker {
+        check_broker_name(&resource.name, node.broker_id.0)?;
+    }
+    let config = node.config();
+    let submitted =
+        node.submit(
+            move |image| match plan(&config, image, resource_type, &resource) {
+                Ok(_) if validate_only => Plan::answer(Ok(())),
+                Ok(records) => Plan {
+                    records,
+                    answer: Ok(()),
+                },
+                Err(rejection) => Plan::answer(Err(rejection)),
+            },
+        );
+    submitted.await.unwrap_or_else(|error| {
+        Err(Rejection {
+            code: super::error::of_quorum(&error),
+            message: Some(error.to_string()),
+        })
+    })
+}
+
+fn plan(
+    config: &NodeConfig,
+    image: &MetadataImage,
+    resource_type: ResourceType,
+    resource: &AlterResource,
+) -> Result<Vec<MetadataRecord>, Rejection> {
+    if resource_type == ResourceType::Topic && !resource.name.is_empty() {
+        check_topic_name(&resource.name).map_err(refused)?;
+        if image.topic(&resource.name).is_none() {
+            let message = format!("The topic '{}' does not exist.", resource.name);
+            let code = ErrorCode::UnknownTopicOrPartition;
+            return Err(Rejection {
+                code,
+                message: Some(message),
+            });
+        }
+    }
+    let stored_type = ConfigResourceType::try_from(resource_type.code())
+        .map_err(|_| unknown_type(resource_type.code()))?;
+    let stored = ConfigResource {
+        resource_type: stored_type,
+        resource_name: resource.name.as_str().into(),
+    };
+    let current: Overrides = overrides_of(image, &stored);
+    let elr = image.feature_level("eligible.leader.replicas.version") > 0;
+    let changes: Changes = match &resource.change {
+        Change::Incremental(alterations) => {
+            config.alter(resource_type, &resource.name, &current, alterations, elr)?
+        }
+        Change::Replace(values) => {
+            config.replace(resource_type, &resource.name, &current, values, elr)?
+        }
+    };
+    let changes = changes
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.map(Into::into)));
+    Ok(config_change_records(image, &stored, changes))
+}
+
+/// Loggers belong to one broker, by its id.
+pub fn check_logger_resource(name: &str, broker_id: BrokerId) -> Result<(), Rejection> {
+    if name.is_empty() {
+        let message = "Broker id must not be empty".to_owned();
+        return Err(Rejection {
+            code: ErrorCode::InvalidRequest,
+            message: Some(message),
+        });
+    }
+    check_broker_name(name, broker_id.0)
+}
+
+/// The loggers and their levels, as configurations.
+pub fn describe_loggers(keys: Option<&[String]>) -> Vec<Described> {
+    let wanted = |name: &str| keys.is_none_or(|keys| keys.iter().any(|key| key == name));
+    let loggers = log_levels::all()
+        .into_iter()
+        .filter(|(name, _)| wanted(name));
+    let described = loggers.map(|(name, level)| Described {
+        name: name.to_owned(),
+        value: Some(level.to_owned()),
+        source: ConfigSource::BrokerLogger,
+        read_only: false,
+        sensitive: false,
+        synonyms: Vec::new(),
+        config_type: ConfigType::UNKNOWN_CODE,
+        documentation: None,
+    });
+    described.collect()
+}
+
+fn alter_loggers(
+    node: &Node,
+    resource: &AlterResource,
+    validate_only: bool,
+) -> Result<(), Rejection> {
+    check_logger_resource(&resource.name, node.broker_id)?;
+    let reject = |code, message: String| {
+        Err(Rejection {
+            code,
+            message: Some(message),
+        })
+    };
+    let Change::Incremental(alterations) = &resource.change else {
+        let message = "Broker loggers are altered with IncrementalAlterConfigs.".to_owned();
+        return reject(ErrorCode::InvalidRequest, message);
+    };
+    let mut levels = Vec::with_capacity(alterations.len());
+    for alteration in alterations {
+        let name = &alteration.name;
+        if !log_levels::is_logger(name) {
+            return reject(
+                ErrorCode::InvalidConfig,
+                format!("Logger {name} does not exist!"),
+            );
+        }
+        let level = alteration.value.as_deref().and_then(log_levels::level);
+        match alteration.op {
+            op if op == AlterOp::Set as i8 && level.is_some() => levels.push((name, level)),
+            op if op == AlterOp::Set as i8 => {
+                let value = alteration.value.as_deref().unwrap_or("null");
+                let message = format!("{value} is not a level of logger {name}.");
+                return reject(ErrorCode::InvalidConfig, message);
+            }
+            op if op == AlterOp::Delete as i8 && name == log_levels::ROOT => {
+                let message = "Removing the log level of the root logger is not allowed".into();
+                return reject(ErrorCode::InvalidRequest, message);
+            }
+            op if op == AlterOp::Delete as i8 => levels.push((name, None)),
+            op => {
+                let message = format!("Operation {op} is not allowed for a logger.");
+                return reject(ErrorCode::InvalidRequest, message);
+            }
+        }
+    }
+    if !validate_only {
+        for (name, level) in levels {
+            log_levels::set(name, level);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! CreateTopics (key 19).
+
+use kafka_protocol::messages::create_topics_request::{
+    CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
+};
+use kafka_protocol::messages::create_topics_response::{
+    CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse,
+};
+use kafka_protocol::messages::TopicName as WireName;
+
+use super::codec::Handled;
+use super::context::Context;
+use super::{Node, error, view};
+use crate::metadata::PlanError;
+use crate::metadata::planners::{CreatedTopic, NewTopic};
+use crate::types::{BrokerId, TopicName};
+
+/// From this version on a created topic's configurations are told, and its id (KIP-525).
+const VERSION_TELLS_CONFIGS: i16 = 5;
+
+pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateTopicsResponse> {
+    Handled::later(async move {
+        let topics: Vec<NewTopic> = request.topics.iter().map(new_topic).collect();
+        let created = context.node.create_topics(topics.clone(), request.validate_only).await;
+        let results = match created {
+            Ok(created) => created
+                .into_iter()
+                .map(|(name, result)| answer(&context, &topics, &name, result))
+                .collect(),
+            Err(quorum_error) => {
+                let code = error::of_quorum(&quorum_error);
+                let failed = |topic: &NewTopic| refused(&topic.name, &PlanError::bare(code));
+                topics.iter().map(failed).collect()
+            }
+        };
+        CreateTopicsResponse::default().with_topics(results)
+    })
+}
+
+fn new_topic(topic: &CreatableTopic) -> NewTopic {
+    let assignment = |assigned: &CreatableReplicaAssignment| {
+        let replicas = assigned.broker_ids.iter().map(|id| BrokerId(id.0));
+        (assigned.partition_index, replicas.collect())
+    };
+    let config = |config: &CreatableTopicConfig| {
+        (config.name.to_string(), config.value.as_ref().map(ToString::to_string))
+    };
+    NewTopic {
+        name: topic.name.0.to_string(),
+        num_partitions: topic.num_partitions,
+        replication_factor: topic.replication_factor,
+        assignments: topic.assignments.iter().map(assignment).collect(),
+        configs: topic.configs.iter().map(config).collect(),
+    }
+}
+
+fn answer(
+    context: &Context,
+    topics: &[NewTopic],
+    name: &TopicName,
+    result: Result<CreatedTopic, PlanError>,
+) -> CreatableTopicResult {
+    match result {
+        Err(error) => refused(name, &error),
+        Ok(created) => {
+            let result = CreatableTopicResult::default()
+                .with_name(WireName(view::text(name)))
+                .with_topic_id(created.topic_id.0);
+            if context.api_version < VERSION_TELLS_CONFIGS {
+                return result;
+            }
+            let asked = topics.iter().find(|topic| *topic.name == **name);
+            result
+                .with_num_partitions(created.num_partitions)
+                .with_replication_factor(created.replication_factor)
+                .with_configs(asked.map(|topic| configs(&context.node, topic)))
+        }
+    }
+}
+
+fn refused(name: &str, error: &PlanError) -> CreatableTopicResult {
+    CreatableTopicResult::default()
+        .with_name(WireName(view::text(name)))
+        .with_error_code(error.code.code())
+        .with_error_message(error.message.as_deref().map(view::text))
+        .with_num_partitions(-1)
+        .with_replication_factor(-1)
+        .with_configs(Some(Vec::new()))
+}
+
+/// Every configuration of the new topic, by name.
+fn configs(node: &Node, topic: &NewTopic) -> Vec<CreatableTopicConfigs> {
+    let described = node.describe_new_topic(topic);
+    let config = described.into_iter().map(|config| {
+        CreatableTopicConfigs::default()
+            .with_name(view::text(&config.name))
+            .with_value(config.value.as_deref().map(view::text))
+            .with_read_only(config.read_only)
+            .with_config_source(config.source.code())
+            .with_is_sensitive(config.sensitive)
+    });
+    config.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ErrorCode;
+
+    #[test]
+    fn a_refused_topic_says_so_in_every_field() {
+        let result = refused("t", &PlanError::bare(ErrorCode::TopicAlreadyExists));
+        assert!(result.topic_id.is_nil());
+        assert_eq!((result.num_partitions, result.replication_factor), (-1, -1));
+        assert_eq!(result.configs, Some(Vec::new()));
+    }
+}

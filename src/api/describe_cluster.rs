@@ -1,0 +1,65 @@
+//! DescribeCluster (key 60; KIP-700, KIP-919).
+
+use kafka_protocol::messages::describe_cluster_request::DescribeClusterRequest;
+use kafka_protocol::messages::describe_cluster_response::{
+    DescribeClusterBroker, DescribeClusterResponse,
+};
+use kafka_protocol::messages::BrokerId as WireId;
+
+use super::codec::Handled;
+use super::context::Context;
+use super::view;
+use crate::types::ErrorCode;
+
+const ENDPOINT_BROKERS: i8 = 1;
+const ENDPOINT_CONTROLLERS: i8 = 2;
+
+pub fn handle(
+    context: Context,
+    request: DescribeClusterRequest,
+) -> Handled<DescribeClusterResponse> {
+    match request.endpoint_type {
+        ENDPOINT_BROKERS => {}
+        ENDPOINT_CONTROLLERS => {
+            let message = "The given endpoint type is CONTROLLER, this is a broker listener.";
+            return Handled::Ready(refused(ErrorCode::MismatchedEndpointType, message));
+        }
+        other => {
+            let message = format!("Endpoint type {other} is not known.");
+            return Handled::Ready(refused(ErrorCode::UnsupportedEndpointType, &message));
+        }
+    }
+    let image = context.node.image();
+    let listener = &context.connection.listener;
+    let include_fenced = request.include_fenced_brokers;
+    let brokers = view::brokers(&image, listener, include_fenced).map(|broker| {
+        DescribeClusterBroker::default()
+            .with_broker_id(broker.registration.broker_id.0.into())
+            .with_host(broker.host)
+            .with_port(broker.port)
+            .with_rack(broker.rack)
+            .with_is_fenced(broker.registration.fenced)
+    });
+    let brokers: Vec<DescribeClusterBroker> = brokers.collect();
+    let live = brokers.iter().find(|broker| !broker.is_fenced);
+    let controller = live.map_or(WireId(-1), |broker| broker.broker_id);
+    let operations = if request.include_cluster_authorized_operations {
+        view::CLUSTER_OPERATIONS
+    } else {
+        view::OPERATIONS_NOT_ASKED
+    };
+    let cluster_id = image.cluster_id().map(|id| view::text(id)).unwrap_or_default();
+    Handled::Ready(
+        DescribeClusterResponse::default()
+            .with_cluster_id(cluster_id)
+            .with_controller_id(controller)
+            .with_brokers(brokers)
+            .with_cluster_authorized_operations(operations),
+    )
+}
+
+fn refused(error: ErrorCode, message: &str) -> DescribeClusterResponse {
+    DescribeClusterResponse::default()
+        .with_error_code(error.code())
+        .with_error_message(Some(view::text(message)))
+}

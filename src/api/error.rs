@@ -1,0 +1,73 @@
+//! The one map from what went wrong inside to Kafka's codes. No arm is `_`: a new error must be
+//! given its code here.
+
+use super::producer_ids::NoProducerId;
+use crate::log::{AppendError, LogError, ReadError};
+use crate::quorum::QuorumError;
+use crate::types::{ErrorCode, TopicPartition};
+
+/// A failing disk is logged here, where it is consumed, once per request that meets it.
+pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
+    match error {
+        LogError::Offline { .. } => ErrorCode::KafkaStorageError,
+        // Deleted, or the node stops: the client looks for the leader again.
+        LogError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
+        LogError::Io { source, .. } => {
+            tracing::error!(%topic_partition, "{error}: {source}");
+            ErrorCode::KafkaStorageError
+        }
+        LogError::Corrupt { .. } => {
+            tracing::error!(%topic_partition, "{error}");
+            ErrorCode::KafkaStorageError
+        }
+    }
+}
+
+pub fn of_read(topic_partition: &TopicPartition, error: &ReadError) -> ErrorCode {
+    match error {
+        ReadError::Storage(error) => of_log(topic_partition, error),
+        ReadError::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
+    }
+}
+
+pub fn of_append(topic_partition: &TopicPartition, error: &AppendError) -> ErrorCode {
+    match error {
+        AppendError::Storage(error) => of_log(topic_partition, error),
+        AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
+        AppendError::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
+        AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
+        AppendError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
+        AppendError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
+        AppendError::UnexpectedOffset { .. } | AppendError::Malformed { .. } => {
+            tracing::error!(%topic_partition, "{error}");
+            ErrorCode::UnknownServerError
+        }
+    }
+}
+
+pub fn of_quorum(error: &QuorumError) -> ErrorCode {
+    match error {
+        QuorumError::NotController { .. } => ErrorCode::NotController,
+        QuorumError::TimedOut => ErrorCode::RequestTimedOut,
+        QuorumError::Stopped => ErrorCode::NotController,
+        QuorumError::PlannerPanicked
+        | QuorumError::Plan(_)
+        | QuorumError::WrongNode { .. }
+        | QuorumError::WrongCluster { .. }
+        | QuorumError::NotAVoter { .. }
+        | QuorumError::NoClusterId
+        | QuorumError::Store(_)
+        | QuorumError::Damaged { .. }
+        | QuorumError::Failed(_) => {
+            tracing::error!("metadata: {error}");
+            ErrorCode::UnknownServerError
+        }
+    }
+}
+
+pub fn of_producer_id(error: &NoProducerId) -> ErrorCode {
+    match error {
+        NoProducerId::Quorum(error) => of_quorum(error),
+        NoProducerId::Refused(code) => *code,
+    }
+}

@@ -1,0 +1,46 @@
+//! IncrementalAlterConfigs (key 44; KIP-339): sets, deletes, appends, subtracts.
+
+use kafka_protocol::messages::incremental_alter_configs_request::IncrementalAlterConfigsRequest;
+use kafka_protocol::messages::incremental_alter_configs_response::{
+    AlterConfigsResourceResponse, IncrementalAlterConfigsResponse,
+};
+
+use super::codec::Handled;
+use super::config_resource::{AlterResource, Change, alter};
+use super::context::Context;
+use super::view;
+use crate::config::Alteration;
+
+pub fn handle(
+    context: Context,
+    request: IncrementalAlterConfigsRequest,
+) -> Handled<IncrementalAlterConfigsResponse> {
+    let resources = request.resources.iter().map(|resource| {
+        let alterations = resource.configs.iter().map(|config| Alteration {
+            name: config.name.to_string(),
+            op: config.config_operation,
+            value: config.value.as_ref().map(ToString::to_string),
+        });
+        AlterResource {
+            resource_type: resource.resource_type,
+            name: resource.resource_name.to_string(),
+            change: Change::Incremental(alterations.collect()),
+        }
+    });
+    let resources: Vec<AlterResource> = resources.collect();
+    Handled::later(async move {
+        let results = alter(&context.node, resources, request.validate_only).await;
+        let responses = request.resources.into_iter().zip(results).map(|(resource, result)| {
+            let response = AlterConfigsResourceResponse::default()
+                .with_resource_type(resource.resource_type)
+                .with_resource_name(resource.resource_name);
+            match result {
+                Ok(()) => response.with_error_message(None),
+                Err(rejection) => response
+                    .with_error_code(rejection.code.code())
+                    .with_error_message(rejection.message.as_deref().map(view::text)),
+            }
+        });
+        IncrementalAlterConfigsResponse::default().with_responses(responses.collect())
+    })
+}

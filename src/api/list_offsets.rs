@@ -1,0 +1,148 @@
+//! ListOffsets (key 2): offsets by timestamp and by special timestamp.
+
+use std::collections::HashMap;
+
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsRequest};
+use kafka_protocol::messages::list_offsets_response::{
+    ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
+};
+
+use super::codec::Handled;
+use super::context::Context;
+use super::{Node, error};
+use crate::log::TimestampOffset;
+use crate::partition::Partition;
+use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs};
+
+/// From this version on the answer has the leader epoch.
+const VERSION_LEADER_EPOCH: i16 = 4;
+
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+const MAX_TIMESTAMP: i64 = -3;
+const EARLIEST_LOCAL: i64 = -4;
+const LATEST_TIERED: i64 = -5;
+const EARLIEST_PENDING_UPLOAD: i64 = -6;
+
+/// The version from which a special timestamp is understood (`ListOffsetsRequest.java`).
+const SPECIAL: &[(i64, i16)] = &[
+    (LATEST, 1),
+    (EARLIEST, 1),
+    (MAX_TIMESTAMP, 7),
+    (EARLIEST_LOCAL, 8),
+    (LATEST_TIERED, 9),
+    (EARLIEST_PENDING_UPLOAD, 11),
+];
+
+pub fn handle(context: Context, request: ListOffsetsRequest) -> Handled<ListOffsetsResponse> {
+    let read_committed = match request.isolation_level {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(ErrorCode::UnknownServerError),
+    };
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in request.topics {
+        let mut times_named: HashMap<i32, usize> = HashMap::new();
+        for partition in &topic.partitions {
+            *times_named.entry(partition.partition_index).or_default() += 1;
+        }
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for wanted in &topic.partitions {
+            let found = match times_named.get_mut(&wanted.partition_index) {
+                Some(0) | None => continue,
+                Some(1) => read_committed.and_then(|committed| {
+                    list(&context.node, context.api_version, &topic.name.0, wanted, committed)
+                }),
+                Some(times) => {
+                    *times = 0;
+                    Err(ErrorCode::InvalidRequest)
+                }
+            };
+            let answer = answer(wanted.partition_index, found);
+            partitions.push(in_version(context.api_version, answer));
+        }
+        let listed = ListOffsetsTopicResponse::default();
+        topics.push(listed.with_name(topic.name).with_partitions(partitions));
+    }
+    Handled::Ready(ListOffsetsResponse::default().with_topics(topics))
+}
+
+/// Older versions have no field for the leader epoch.
+fn in_version(version: i16, answer: ListOffsetsPartitionResponse) -> ListOffsetsPartitionResponse {
+    if version >= VERSION_LEADER_EPOCH { answer } else { answer.with_leader_epoch(-1) }
+}
+
+fn answer(
+    partition: i32,
+    found: Result<Option<TimestampOffset>, ErrorCode>,
+) -> ListOffsetsPartitionResponse {
+    let response = ListOffsetsPartitionResponse::default().with_partition_index(partition);
+    match found {
+        Ok(Some(found)) => response
+            .with_timestamp(found.timestamp.0)
+            .with_offset(found.offset.0)
+            .with_leader_epoch(found.leader_epoch.0),
+        Ok(None) => response.with_timestamp(-1).with_offset(-1).with_leader_epoch(-1),
+        Err(error) => response
+            .with_error_code(error.code())
+            .with_timestamp(-1)
+            .with_offset(-1)
+            .with_leader_epoch(-1),
+    }
+}
+
+fn list(
+    node: &Node,
+    api_version: i16,
+    topic: &str,
+    wanted: &ListOffsetsPartition,
+    read_committed: bool,
+) -> Result<Option<TimestampOffset>, ErrorCode> {
+    let partition = node.partition_by_name(topic, wanted.partition_index)?;
+    if wanted.timestamp < 0 {
+        let served_from = SPECIAL.iter().find(|(special, _)| *special == wanted.timestamp);
+        if served_from.is_none_or(|(_, from)| api_version < *from) {
+            return Err(ErrorCode::UnsupportedVersion);
+        }
+    }
+    partition.check_leader(wanted.current_leader_epoch)?;
+    let watermarks = partition.watermarks();
+    let end = if read_committed {
+        watermarks.last_stable_offset
+    } else {
+        watermarks.high_watermark
+    };
+    let at = |offset: Offset, leader_epoch: Option<LeaderEpoch>| {
+        Ok(Some(TimestampOffset {
+            timestamp: TimestampMs::NONE,
+            offset,
+            leader_epoch: leader_epoch.unwrap_or(LeaderEpoch::NONE),
+        }))
+    };
+    match wanted.timestamp {
+        LATEST => at(end, partition.log.latest_epoch()),
+        EARLIEST | EARLIEST_LOCAL => {
+            let start = watermarks.log_start_offset;
+            at(start, partition.log.epoch_at(start))
+        }
+        // Nothing is tiered, and nothing waits to be.
+        LATEST_TIERED | EARLIEST_PENDING_UPLOAD => at(Offset::NONE, None),
+        MAX_TIMESTAMP => below(end, &partition, partition.log.offset_of_max_timestamp()),
+        timestamp => {
+            let found = partition.log.offset_for_timestamp(TimestampMs(timestamp));
+            below(end, &partition, found)
+        }
+    }
+}
+
+/// What was found, if a consumer may see it already.
+fn below(
+    end: Offset,
+    partition: &Partition,
+    found: Result<Option<TimestampOffset>, crate::log::LogError>,
+) -> Result<Option<TimestampOffset>, ErrorCode> {
+    match found {
+        Ok(found) => Ok(found.filter(|found| found.offset < end)),
+        Err(log_error) => Err(error::of_log(&partition.topic_partition, &log_error)),
+    }
+}

@@ -1,0 +1,227 @@
+//! The services of a node that handlers use.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::producer_ids::ProducerIds;
+use crate::config::{Describe, Described, NodeConfig};
+use crate::host::{Clock, tasks};
+use crate::machine::fetch_session::FetchSessionCache;
+use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
+use crate::metadata::{MetadataImage, Plan, PlanError};
+use crate::partition::{Partition, Partitions};
+use crate::quorum::{HostDraw, Quorum, QuorumError};
+use crate::types::{BrokerId, ErrorCode, TopicId};
+
+/// Topics that brokers keep for themselves (`Topic.INTERNAL_TOPICS`).
+const INTERNAL_TOPICS: [&str; 3] = [
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+];
+
+/// How long a change of the metadata may take before the client is told that it timed out.
+const CHANGE_MAX: Duration = Duration::from_secs(30);
+
+/// Everything a handler may touch. One per process.
+pub struct Node {
+    pub broker_id: BrokerId,
+    pub config: ArcSwap<NodeConfig>,
+    pub clock: Arc<dyn Clock>,
+    pub quorum: Arc<Quorum>,
+    pub partitions: Arc<Partitions>,
+    pub fetch_sessions: Mutex<FetchSessionCache>,
+    pub producer_ids: ProducerIds,
+    /// Topics that are being created because somebody asked for them.
+    creating: Mutex<BTreeSet<String>>,
+}
+
+impl Node {
+    pub fn new(
+        broker_id: BrokerId,
+        config: NodeConfig,
+        clock: Arc<dyn Clock>,
+        quorum: Arc<Quorum>,
+        partitions: Arc<Partitions>,
+    ) -> Arc<Node> {
+        let slots = config
+            .broker
+            .fetch
+            .max_incremental_fetch_session_cache_slots;
+        Arc::new(Node {
+            broker_id,
+            config: ArcSwap::from_pointee(config),
+            clock,
+            quorum,
+            partitions,
+            fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
+            producer_ids: ProducerIds::default(),
+            creating: Mutex::default(),
+        })
+    }
+
+    pub fn image(&self) -> Arc<MetadataImage> {
+        self.quorum.image()
+    }
+
+    pub fn config(&self) -> Arc<NodeConfig> {
+        self.config.load_full()
+    }
+
+    pub fn is_internal(&self, topic: &str) -> bool {
+        INTERNAL_TOPICS.contains(&topic)
+    }
+
+    /// The replica of a partition on this broker, or Kafka's word for why there is none.
+    pub fn partition_by_name(
+        &self,
+        topic: &str,
+        partition: i32,
+    ) -> Result<Arc<Partition>, ErrorCode> {
+        let image = self.quorum.image();
+        let topic = image
+            .topic(topic)
+            .ok_or(ErrorCode::UnknownTopicOrPartition)?;
+        self.partition(&image, topic.id, partition)
+    }
+
+    /// As [`Node::partition_by_name`], by the topic's id.
+    pub fn partition_by_id(
+        &self,
+        topic_id: TopicId,
+        partition: i32,
+    ) -> Result<Arc<Partition>, ErrorCode> {
+        if let Some(found) = self.partitions.get(topic_id, partition) {
+            return Ok(found);
+        }
+        let image = self.quorum.image();
+        image
+            .topic_by_id(topic_id)
+            .ok_or(ErrorCode::UnknownTopicId)?;
+        self.partition(&image, topic_id, partition)
+    }
+
+    fn partition(
+        &self,
+        image: &MetadataImage,
+        topic_id: TopicId,
+        partition: i32,
+    ) -> Result<Arc<Partition>, ErrorCode> {
+        if let Some(found) = self.partitions.get(topic_id, partition) {
+            return Ok(found);
+        }
+        let topic = image.topic_by_id(topic_id);
+        let registered = topic.and_then(|topic| topic.partitions.get(partition));
+        match registered {
+            None => Err(ErrorCode::UnknownTopicOrPartition),
+            Some(registered) if registered.replicas.contains(&self.broker_id) => {
+                // Its log could not be opened.
+                Err(ErrorCode::KafkaStorageError)
+            }
+            Some(_) => Err(ErrorCode::NotLeaderOrFollower),
+        }
+    }
+
+    /// Runs `planner` on the controller and returns its answer once this broker has acted on it.
+    pub async fn submit<T, F>(&self, planner: F) -> Result<T, QuorumError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&MetadataImage) -> Plan<T> + Send + 'static,
+    {
+        let answer = self.quorum.submit(CHANGE_MAX, planner).await?;
+        self.partitions
+            .wait_applied(self.quorum.image().offset())
+            .await;
+        Ok(answer)
+    }
+
+    /// The randomness of planners.
+    pub fn draw(&self) -> HostDraw {
+        HostDraw
+    }
+
+    pub async fn create_topics(
+        &self,
+        topics: Vec<NewTopic>,
+        validate_only: bool,
+    ) -> Result<CreatedTopics, QuorumError> {
+        let config = self.config();
+        let mut draw = self.draw();
+        self.submit(move |image| {
+            let check = |topic: &NewTopic| {
+                config
+                    .topic_overrides(&topic.configs)
+                    .map(|_| ())
+                    .map_err(|rejection| PlanError {
+                        code: rejection.code,
+                        message: rejection.message.map(Into::into),
+                    })
+            };
+            let defaults = TopicDefaults {
+                num_partitions: config.broker.topics.num_partitions,
+                replication_factor: config.broker.topics.default_replication_factor as i16,
+            };
+            let mut planner = TopicPlanner {
+                defaults,
+                check_configs: &check,
+                draw: &mut draw,
+            };
+            planner.plan(image, &topics, validate_only)
+        })
+        .await
+    }
+
+    /// Creates topics that clients asked for, aside; a name that is under way is not tried twice.
+    pub fn auto_create(self: &Arc<Self>, names: Vec<String>) {
+        if !self.config().broker.topics.auto_create_topics_enable {
+            return;
+        }
+        let new: Vec<String> = {
+            let mut creating = self.creating.lock();
+            names
+                .into_iter()
+                .filter(|name| creating.insert(name.clone()))
+                .collect()
+        };
+        if new.is_empty() {
+            return;
+        }
+        let node = self.clone();
+        tasks::spawn(async move {
+            let topics = new.iter().map(|name| NewTopic {
+                name: name.clone(),
+                num_partitions: -1,
+                replication_factor: -1,
+                ..NewTopic::default()
+            });
+            match node.create_topics(topics.collect(), false).await {
+                Ok(created) => {
+                    for (topic, result) in created {
+                        match result {
+                            Ok(_) => tracing::info!(topic = &*topic, "created on demand"),
+                            Err(error) => {
+                                tracing::info!(topic = &*topic, "not created on demand: {error}");
+                            }
+                        }
+                    }
+                }
+                Err(error) => tracing::warn!("topics not created on demand: {error}"),
+            }
+            let mut creating = node.creating.lock();
+            for name in &new {
+                creating.remove(name);
+            }
+        });
+    }
+
+    /// Every configuration that a topic made of `topic` has.
+    pub fn describe_new_topic(&self, topic: &NewTopic) -> Vec<Described> {
+        let config = self.config();
+        let overrides = config.topic_overrides(&topic.configs).unwrap_or_default();
+        config.describe(Describe::Topic(&overrides), None)
+    }
+}

@@ -1,0 +1,327 @@
+//! Produce (key 0): appends batches.
+//!
+//! The first stage judges every partition's records and appends them: their place in the log is
+//! taken in the order of the requests. With acks=all the second stage waits until the high
+//! watermark has passed them, which means that every in-sync replica has them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kafka_protocol::messages::produce_request::{
+    PartitionProduceData, ProduceRequest, TopicProduceData,
+};
+use kafka_protocol::messages::produce_response::{
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse,
+    TopicProduceResponse,
+};
+
+use super::answer::CloseReason;
+use super::codec::{Handled, Outcome};
+use super::context::Context;
+use super::{error, view};
+use crate::config::{self, CompressionType, TopicConfig};
+use crate::log::Origin;
+use crate::partition::{Partition, Waiter};
+use crate::record::{Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
+use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
+
+const ACKS_ALL: i16 = -1;
+const ACKS_NONE: i16 = 0;
+/// From this version on topics go by id.
+const VERSION_TOPIC_IDS: i16 = 13;
+/// From this version on batches may be compressed with zstd (KIP-110).
+const VERSION_ZSTD: i16 = 7;
+/// From this version on an answer names the leader to turn to (KIP-951).
+const VERSION_LEADER_HINT: i16 = 10;
+
+thread_local! {
+    /// Buffers for decompression, kept from batch to batch.
+    static SCRATCH: std::cell::RefCell<Scratch> = std::cell::RefCell::default();
+}
+
+pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceResponse> {
+    let acks = request.acks;
+    let timeout = Duration::from_millis(request.timeout_ms.max(0) as u64);
+    let append = Append { context: &context, acks, transactional: request.transactional_id.is_some() };
+    let topics: Vec<AppendedTopic> =
+        request.topic_data.into_iter().map(|topic| append.topic(topic)).collect();
+    if acks == ACKS_NONE {
+        return Handled::Done(without_answer(&topics));
+    }
+    let waiting = acks == ACKS_ALL && topics.iter().any(AppendedTopic::waits);
+    if !waiting {
+        return Handled::Ready(answer(topics));
+    }
+    Handled::later(async move {
+        let mut topics = topics;
+        wait_for_replicas(&mut topics, timeout).await;
+        answer(topics)
+    })
+}
+
+/// acks=0: there is no answer, and the only way to tell of an error is to close the connection.
+fn without_answer(topics: &[AppendedTopic]) -> Outcome<ProduceResponse> {
+    let failed = topics.iter().flat_map(|topic| &topic.partitions).find(|p| p.is_failed());
+    match failed {
+        None => Outcome::Silent,
+        Some(partition) => {
+            let code = partition.response.error_code;
+            let error = ErrorCode::from_code(code).map_or("an error", ErrorCode::name);
+            Outcome::Close(CloseReason::FailedSilently { reason: error.to_owned() })
+        }
+    }
+}
+
+struct AppendedTopic {
+    topic: TopicProduceResponse,
+    partitions: Vec<AppendedPartition>,
+}
+
+struct AppendedPartition {
+    response: PartitionProduceResponse,
+    /// The partition and the offset that its high watermark must reach.
+    waits_for: Option<(Arc<Partition>, Offset)>,
+}
+
+impl AppendedTopic {
+    fn waits(&self) -> bool {
+        self.partitions.iter().any(|partition| partition.waits_for.is_some())
+    }
+}
+
+impl AppendedPartition {
+    fn is_failed(&self) -> bool {
+        self.response.error_code != ErrorCode::None.code()
+    }
+}
+
+/// The first stage.
+struct Append<'a> {
+    context: &'a Context,
+    acks: i16,
+    transactional: bool,
+}
+
+impl Append<'_> {
+    fn topic(&self, topic: TopicProduceData) -> AppendedTopic {
+        // A partition named twice in a request: the last batch stands for it.
+        let mut last: HashMap<i32, usize> = HashMap::new();
+        for (at, partition) in topic.partition_data.iter().enumerate() {
+            last.insert(partition.index, at);
+        }
+        let mut partitions = Vec::with_capacity(last.len());
+        for (at, data) in topic.partition_data.iter().enumerate() {
+            if last[&data.index] == at {
+                partitions.push(self.partition(&topic, data));
+            }
+        }
+        let response = TopicProduceResponse::default();
+        let response = response.with_name(topic.name).with_topic_id(topic.topic_id);
+        AppendedTopic { topic: response, partitions }
+    }
+
+    fn partition(&self, topic: &TopicProduceData, data: &PartitionProduceData) -> AppendedPartition {
+        let response = PartitionProduceResponse::default().with_index(data.index);
+        let partition = match self.find(topic, data.index) {
+            Ok(partition) => partition,
+            Err(error) => return failed(response, error),
+        };
+        if let Err(error) = partition.check_leader(LeaderEpoch::NONE.0) {
+            return self.failed_at(&partition, response, error);
+        }
+        let now = self.context.node.clock.now_ms();
+        let records = data.records.clone().unwrap_or_default();
+        match self.append(&partition, records, now) {
+            Ok((response, end)) => {
+                let done = partition.high_watermark() >= end;
+                let waits_for = (!done).then(|| (partition.clone(), end));
+                AppendedPartition { response: response.with_index(data.index), waits_for }
+            }
+            Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
+            Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
+        }
+    }
+
+    fn find(&self, topic: &TopicProduceData, index: i32) -> Result<Arc<Partition>, ErrorCode> {
+        if !matches!(self.acks, ACKS_ALL | ACKS_NONE | 1) {
+            return Err(ErrorCode::InvalidRequiredAcks);
+        }
+        let node = &self.context.node;
+        let partition = if self.context.api_version >= VERSION_TOPIC_IDS {
+            node.partition_by_id(TopicId(topic.topic_id), index)?
+        } else {
+            node.partition_by_name(&topic.name.0, index)?
+        };
+        if node.is_internal(&partition.topic_partition.topic) {
+            return Err(ErrorCode::InvalidTopicException);
+        }
+        Ok(partition)
+    }
+
+    fn append(
+        &self,
+        partition: &Partition,
+        records: Bytes,
+        now: TimestampMs,
+    ) -> Result<(PartitionProduceResponse, Offset), Refused> {
+        let config = partition.topic_config();
+        let rules = rules(partition, &config, self.context.api_version);
+        if self.acks == ACKS_ALL && !partition.has_enough_replicas() {
+            return Err(Refused::Append(ErrorCode::NotEnoughReplicas));
+        }
+        let prepared = SCRATCH
+            .with_borrow_mut(|scratch| prepare(records, &rules, now, scratch))
+            .map_err(Refused::Records)?;
+        let is_transactional = prepared.batch.header.attributes.is_transactional();
+        if is_transactional {
+            let error = if self.transactional {
+                // Transactions come with their coordinator; a partition that was not added to one
+                // is refused as Kafka refuses it.
+                ErrorCode::TransactionAbortable
+            } else {
+                ErrorCode::TransactionalIdAuthorizationFailed
+            };
+            return Err(Refused::Append(error));
+        }
+        let appended = partition.append(prepared.batch, Origin::Client, now).map_err(|error| {
+            Refused::Append(error::of_append(&partition.topic_partition, &error))
+        })?;
+        let response = PartitionProduceResponse::default()
+            .with_base_offset(appended.base_offset.0)
+            .with_log_append_time_ms(appended.log_append_time.0)
+            .with_log_start_offset(appended.log_start_offset.0);
+        Ok((response, appended.last_offset.next()))
+    }
+
+    fn rejected(
+        &self,
+        partition: &Partition,
+        response: PartitionProduceResponse,
+        rejected: Rejected,
+    ) -> AppendedPartition {
+        let record_errors = rejected.record_errors.iter().map(|(index, message)| {
+            BatchIndexAndErrorMessage::default()
+                .with_batch_index(*index)
+                .with_batch_index_error_message(message.as_deref().map(view::text))
+        });
+        let response = response
+            .with_record_errors(record_errors.collect())
+            .with_error_message(rejected.message.as_deref().map(view::text));
+        let mut failed = failed(response, rejected.error);
+        if rejected.has_log_start_offset {
+            failed.response.log_start_offset = partition.log.log_start_offset().0;
+        }
+        failed
+    }
+
+    fn failed_at(
+        &self,
+        partition: &Partition,
+        response: PartitionProduceResponse,
+        error: ErrorCode,
+    ) -> AppendedPartition {
+        let mut failed = failed(response, error);
+        if error == ErrorCode::NotLeaderOrFollower
+            && self.context.api_version >= VERSION_LEADER_HINT
+        {
+            let leadership = partition.leadership();
+            failed.response.current_leader = LeaderIdAndEpoch::default()
+                .with_leader_id(leadership.leader.0.into())
+                .with_leader_epoch(leadership.leader_epoch.0);
+        }
+        failed
+    }
+}
+
+/// What the topic's configuration and the request's version ask of a batch.
+fn rules<'a>(
+    partition: &'a Partition,
+    config: &TopicConfig,
+    api_version: i16,
+) -> ProduceRules<'a> {
+    let compression = match config.compression_type {
+        CompressionType::Producer => None,
+        CompressionType::Uncompressed => Some((Compression::None, 0)),
+        CompressionType::Gzip => Some((Compression::Gzip, config.compression_gzip_level)),
+        CompressionType::Snappy => Some((Compression::Snappy, 0)),
+        CompressionType::Lz4 => Some((Compression::Lz4, config.compression_lz4_level)),
+        CompressionType::Zstd => Some((Compression::Zstd, config.compression_zstd_level)),
+    };
+    ProduceRules {
+        topic_partition: &partition.topic_partition,
+        leader_epoch: partition.leadership().leader_epoch,
+        max_message_bytes: config.max_message_bytes.max(0) as usize,
+        max_decompressed_message_bytes: config.max_decompressed_message_bytes.max(0) as usize,
+        timestamp_type: match config.message_timestamp_type {
+            config::TimestampType::CreateTime => TimestampType::CreateTime,
+            config::TimestampType::LogAppendTime => TimestampType::LogAppendTime,
+        },
+        before_max_ms: config.message_timestamp_before_max_ms,
+        after_max_ms: config.message_timestamp_after_max_ms,
+        is_compacted: config.cleanup_policy.compact,
+        compression,
+        is_zstd_allowed: api_version >= VERSION_ZSTD,
+    }
+}
+
+/// Why one partition's records were not appended.
+enum Refused {
+    Records(Rejected),
+    Append(ErrorCode),
+}
+
+fn failed(response: PartitionProduceResponse, error: ErrorCode) -> AppendedPartition {
+    let response = response
+        .with_error_code(error.code())
+        .with_base_offset(Offset::NONE.0)
+        .with_log_append_time_ms(TimestampMs::NONE.0)
+        .with_log_start_offset(Offset::NONE.0);
+    AppendedPartition { response, waits_for: None }
+}
+
+/// Waits until every partition's records are on all in-sync replicas; those that are not in time
+/// get an error. Their records stay in the log, as in Kafka.
+async fn wait_for_replicas(topics: &mut [AppendedTopic], timeout: Duration) {
+    let waiter = Waiter::new();
+    let deadline = tokio::time::sleep(timeout);
+    tokio::pin!(deadline);
+    let all = || topics.iter().flat_map(|topic| &topic.partitions);
+    let waited_for: Vec<_> = all().filter_map(|p| p.waits_for.clone()).collect();
+    for (partition, _) in &waited_for {
+        partition.register(&waiter);
+    }
+    let in_time = loop {
+        if waited_for.iter().all(|(partition, end)| partition.high_watermark() >= *end) {
+            break true;
+        }
+        tokio::select! {
+            biased;
+            () = waiter.news() => {}
+            () = &mut deadline => break false,
+        }
+    };
+    for (partition, _) in &waited_for {
+        partition.deregister(&waiter);
+    }
+    if in_time {
+        return;
+    }
+    for appended in topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        if let Some((partition, end)) = appended.waits_for.take()
+            && partition.high_watermark() < end
+        {
+            let response = std::mem::take(&mut appended.response);
+            *appended = failed(response, ErrorCode::RequestTimedOut);
+        }
+    }
+}
+
+fn answer(topics: Vec<AppendedTopic>) -> ProduceResponse {
+    let topics = topics.into_iter().map(|appended| {
+        let partitions = appended.partitions.into_iter().map(|partition| partition.response);
+        appended.topic.with_partition_responses(partitions.collect())
+    });
+    ProduceResponse::default().with_responses(topics.collect())
+}

@@ -1,0 +1,202 @@
+//! What runs beside the requests: following the metadata, flushing, retention, checkpoints.
+//!
+//! Each task ends when the node stops. Work on the disk runs on threads kept for it, never on those
+//! that serve connections.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::api::Node;
+use crate::config::NodeConfig;
+use crate::host::tasks;
+use crate::log::Log;
+use crate::metadata::{ConfigResource, ConfigResourceType, MetadataImage};
+use crate::partition::{Partitions, overrides_of};
+use crate::quorum::{Change, Subscription};
+use crate::types::{BrokerId, Offset};
+
+/// How often files whose time has come are looked for.
+const DELETION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Everything that was started here.
+pub struct Background {
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Background {
+    pub fn start(
+        node: &Arc<Node>,
+        changes: Subscription,
+        rolled: mpsc::UnboundedReceiver<Arc<Log>>,
+        stopping: &watch::Receiver<bool>,
+    ) -> Background {
+        let log = node.config().broker.log.clone();
+        let every = |interval: Duration, work: fn(&Node)| {
+            tasks::spawn(repeat(node.clone(), interval, work, stopping.clone()))
+        };
+        let ms = |interval_ms: i64| Duration::from_millis(interval_ms.max(1) as u64);
+        let checkpoint_ms = i64::from(log.log_flush_offset_checkpoint_interval_ms);
+        let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
+        let tasks = vec![
+            tasks::spawn(until(stopping.clone(), follow(node.clone(), changes))),
+            tasks::spawn(until(stopping.clone(), flush_rolled(rolled))),
+            every(ms(log.log_retention_check_interval_ms), apply_retention),
+            every(ms(checkpoint_ms), checkpoint),
+            every(ms(expiration_ms), expire_producers),
+            every(DELETION_INTERVAL, |node| {
+                node.partitions.run_deletions(node.clock.now_ms())
+            }),
+        ];
+        Background { tasks }
+    }
+
+    /// Waits until all of it has ended; the node must be stopping.
+    pub async fn ended(self) {
+        for task in self.tasks {
+            if let Err(error) = task.await {
+                tracing::error!("background work failed: {error}");
+            }
+        }
+    }
+}
+
+async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        _ = stopping.wait_for(|stop| *stop) => {}
+    }
+}
+
+async fn repeat(
+    node: Arc<Node>,
+    interval: Duration,
+    work: fn(&Node),
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(interval) => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+        let node = node.clone();
+        if let Err(error) = tasks::spawn_blocking(move || work(&node)).await {
+            tracing::error!("background work failed: {error}");
+        }
+    }
+}
+
+/// Applies every change of the metadata to this broker, in order.
+async fn follow(node: Arc<Node>, mut changes: Subscription) {
+    while let Some(change) = changes.next().await {
+        let node = node.clone();
+        // One change at a time: the next one builds on it.
+        if let Err(error) = tasks::spawn_blocking(move || apply(&node, &change)).await {
+            tracing::error!("a change of the metadata was not applied: {error}");
+        }
+    }
+}
+
+fn apply(node: &Node, change: &Change) {
+    let Change { image, delta } = change;
+    let of_broker =
+        |resource: &ConfigResource| resource.resource_type == ConfigResourceType::Broker;
+    if delta.everything || delta.configs.iter().any(of_broker) {
+        let config = with_dynamic(&node.config(), image, node.broker_id);
+        node.config.store(Arc::new(config));
+    }
+    node.partitions.apply(&node.config(), image, delta);
+}
+
+/// The configuration under the dynamic values that the cluster holds for this broker.
+pub fn with_dynamic(config: &NodeConfig, image: &MetadataImage, broker_id: BrokerId) -> NodeConfig {
+    let this_broker = ConfigResource {
+        resource_type: ConfigResourceType::Broker,
+        resource_name: broker_id.to_string().into(),
+    };
+    let all = overrides_of(image, &ConfigResource::all_brokers());
+    let (config, warnings) = config.with_dynamic(all, overrides_of(image, &this_broker));
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    config
+}
+
+/// Flushes logs that began a new segment: what lies in the old one is then safe from a power cut,
+/// and a recovery need not read it.
+async fn flush_rolled(mut rolled: mpsc::UnboundedReceiver<Arc<Log>>) {
+    while let Some(log) = rolled.recv().await {
+        let flushed = tasks::spawn_blocking(move || (log.checkpoint(), log)).await;
+        match flushed {
+            Ok((Ok(()), _)) => {}
+            Ok((Err(error), log)) => {
+                tracing::error!(topic_partition = %log.topic_partition(), "flush failed: {error}");
+            }
+            Err(error) => tracing::error!("flushing failed: {error}"),
+        }
+    }
+}
+
+fn apply_retention(node: &Node) {
+    let now = node.clock.now_ms();
+    for partition in node.partitions.all() {
+        match partition
+            .log
+            .apply_retention(now, partition.high_watermark())
+        {
+            Ok(Some(deletion)) => {
+                node.partitions
+                    .delete_later(partition.log_dir.clone(), deletion);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let topic_partition = &partition.topic_partition;
+                tracing::error!(%topic_partition, "retention failed: {error}");
+            }
+        }
+    }
+}
+
+/// Flushes what was appended and writes the checkpoints, so that a crash leaves little to recover.
+fn checkpoint(node: &Node) {
+    write_high_watermarks(&node.partitions);
+    for dir in node.partitions.log_dirs() {
+        if dir.offline_reason().is_some() {
+            continue;
+        }
+        if let Err(error) = dir.checkpoint(0) {
+            tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
+        }
+    }
+}
+
+pub fn write_high_watermarks(partitions: &Partitions) {
+    let all = partitions.all();
+    for dir in partitions.log_dirs() {
+        let here = all
+            .iter()
+            .filter(|partition| Arc::ptr_eq(&partition.log_dir, dir));
+        let high_watermarks: Vec<_> = here
+            .map(|partition| {
+                (
+                    partition.topic_partition.clone(),
+                    partition.high_watermark(),
+                )
+            })
+            .filter(|(_, high_watermark)| *high_watermark > Offset::ZERO)
+            .collect();
+        if let Err(error) = dir.write_high_watermarks(&high_watermarks) {
+            tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
+        }
+    }
+}
+
+fn expire_producers(node: &Node) {
+    let now = node.clock.now_ms();
+    for partition in node.partitions.all() {
+        partition.log.expire_producers(now);
+    }
+}

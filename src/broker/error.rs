@@ -1,0 +1,87 @@
+//! Why a node does not start, in words that name the cause, and the exit code that goes with it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::log::LogDirError;
+use crate::partition::PartitionsError;
+use crate::quorum::QuorumError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{}", lines(.0))]
+    Config(Vec<ConfigError>),
+    #[error("cannot read {path}: {source}")]
+    ConfigFile {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot listen on {listener}: {source}{}", hint(source))]
+    Bind {
+        listener: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot resolve {host} of listener {listener}: {source}")]
+    Resolve {
+        listener: String,
+        host: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{0}")]
+    LogDir(#[from] LogDirError),
+    #[error("{dir} belongs to {found}, this node is {expected}")]
+    ForeignLogDir {
+        dir: PathBuf,
+        found: String,
+        expected: String,
+    },
+    #[error("cannot open the metadata store {path}: {source}")]
+    Store {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{0}")]
+    Quorum(#[from] QuorumError),
+    #[error("{0}")]
+    Partitions(#[from] PartitionsError),
+    #[error("the controller refused this broker: {0}")]
+    Refused(String),
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl StartError {
+    /// 2: what was asked for is wrong. 1: the machine does not let it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            StartError::Config(_) | StartError::ConfigFile { .. } | StartError::Unsupported(_) => 2,
+            StartError::Bind { .. }
+            | StartError::Resolve { .. }
+            | StartError::LogDir(_)
+            | StartError::ForeignLogDir { .. }
+            | StartError::Store { .. }
+            | StartError::Quorum(_)
+            | StartError::Partitions(_)
+            | StartError::Refused(_) => 1,
+        }
+    }
+}
+
+fn lines(errors: &[ConfigError]) -> String {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; another process has this port (is a broker running?)",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need a privilege",
+        io::ErrorKind::AddrNotAvailable => "; this machine has no such address",
+        _ => "",
+    }
+}

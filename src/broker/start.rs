@@ -1,0 +1,281 @@
+//! Starting and stopping a node that is broker and controller in one.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::StartError;
+use super::background::{Background, with_dynamic, write_high_watermarks};
+use super::registration::{end_points, register, unfence};
+use super::storage::{self, Storage};
+use crate::api::Node;
+use crate::config::{Listener, NodeConfig};
+use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
+use crate::metadata::{BrokerEndpoint, BrokerEpoch};
+use crate::partition::Partitions;
+use crate::quorum::{NoTransport, Quorum, QuorumConfig};
+use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
+use crate::types::BrokerId;
+
+/// The memory that requests under way may take when `queued.max.request.bytes` sets no limit, in
+/// largest requests.
+const LARGEST_REQUESTS: usize = 4;
+
+/// A running node.
+pub struct Broker {
+    node: Arc<Node>,
+    epoch: BrokerEpoch,
+    stop: watch::Sender<bool>,
+    listeners: Vec<JoinHandle<()>>,
+    background: Background,
+}
+
+/// What a node that is ready has to tell.
+pub struct Ready {
+    pub cluster_id: Arc<str>,
+    pub broker_id: BrokerId,
+    /// Listener names and the addresses they are bound to.
+    pub bound: Vec<(String, SocketAddr)>,
+    pub advertised: Vec<BrokerEndpoint>,
+    pub partitions: usize,
+}
+
+impl Broker {
+    /// Starts a node; when this returns, clients are served.
+    pub async fn start(config: NodeConfig) -> Result<(Broker, Ready), StartError> {
+        check_supported(&config)?;
+        let node_id = BrokerId(config.broker.identity.node_id);
+        let file_handles_max = limits::raise_file_handles();
+        let bound = bind_all(&config).await?;
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let storage = storage::open(&disk, &config, node_id, file_handles_max)?;
+        let quorum = start_quorum(node_id, &storage).await?;
+        storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
+
+        let mut changes = quorum.subscribe();
+        let first = changes
+            .next()
+            .await
+            .ok_or(crate::quorum::QuorumError::Stopped)?;
+        let config = with_dynamic(&config, &first.image, node_id);
+        let (rolled_sender, rolled) = mpsc::unbounded_channel();
+        let log_dirs = storage.log_dirs.clone();
+        let partitions = Arc::new(Partitions::new(
+            node_id,
+            log_dirs,
+            clock.clone(),
+            rolled_sender,
+        ));
+        let loaded = {
+            let (partitions, config) = (partitions.clone(), config.clone());
+            tasks::spawn_blocking(move || {
+                let clean_stop = partitions.load(&config, &first.image)?;
+                partitions.apply(&config, &first.image, &first.delta);
+                Ok::<_, StartError>(clean_stop.map_or(BrokerEpoch::NONE, BrokerEpoch))
+            })
+        };
+        let clean_stop = loaded.await.expect("loading panicked")?;
+        let node = Node::new(node_id, config, clock, quorum, partitions);
+
+        let (stop, stopping) = watch::channel(false);
+        let background = Background::start(&node, changes, rolled, &stopping);
+        let addresses = addresses(&bound)?;
+        let ports: Vec<(String, u16)> = addresses
+            .iter()
+            .map(|(name, address)| (name.clone(), address.port()))
+            .collect();
+        let advertised = end_points(&node.config(), &ports);
+        register(&node, advertised.clone(), clean_stop, &storage.log_dirs).await?;
+        let epoch = unfence(&node).await?;
+        let listeners = listen(&node, bound, &stopping);
+        let ready = Ready {
+            cluster_id: node.quorum.cluster_id().clone(),
+            broker_id: node_id,
+            bound: addresses,
+            advertised,
+            partitions: node.partitions.all().len(),
+        };
+        Ok((
+            Broker {
+                node,
+                epoch,
+                stop,
+                listeners,
+                background,
+            },
+            ready,
+        ))
+    }
+
+    /// Stops cleanly: the next start scans nothing.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for listener in self.listeners {
+            let _ = listener.await;
+        }
+        self.background.ended().await;
+        let node = self.node.clone();
+        let epoch = self.epoch;
+        let closed = tasks::spawn_blocking(move || {
+            write_high_watermarks(&node.partitions);
+            for dir in node.partitions.log_dirs() {
+                if let Err(error) = dir.close(epoch.0) {
+                    tracing::error!(dir = %dir.path().display(), "not stopped cleanly: {error}");
+                }
+            }
+        });
+        if let Err(error) = closed.await {
+            tracing::error!("closing the log directories failed: {error}");
+        }
+        self.node.quorum.shutdown().await;
+    }
+}
+
+fn check_supported(config: &NodeConfig) -> Result<(), StartError> {
+    let unsupported = |text: &str| Err(StartError::Unsupported(text.to_owned()));
+    if !config.broker.is_broker() || !config.broker.is_controller() {
+        return unsupported(
+            "process.roles: only broker,controller in one process is supported so far",
+        );
+    }
+    if config.broker.quorum.controller_quorum_voters.len() > 1 {
+        return unsupported("controller.quorum.voters: only one voter is supported so far");
+    }
+    Ok(())
+}
+
+async fn start_quorum(node_id: BrokerId, storage: &Storage) -> Result<Arc<Quorum>, StartError> {
+    let quorum_config = QuorumConfig::single(node_id, storage.cluster_id.clone());
+    let store = storage.metadata.clone();
+    Ok(Quorum::start(quorum_config, store, Arc::new(NoTransport)).await?)
+}
+
+/// Binds every broker listener.
+async fn bind_all(config: &NodeConfig) -> Result<Vec<(String, Bound)>, StartError> {
+    let backlog = config.broker.network.socket_listen_backlog_size.max(1) as u32;
+    let mut bound = Vec::new();
+    for listener in config.listeners.broker() {
+        for (at, address) in resolve(listener).await?.into_iter().enumerate() {
+            match bind(&listener.name, address, backlog) {
+                Ok(socket) => bound.push((listener.name.clone(), socket)),
+                // A name may stand for an address that this machine does not have, such as ::1.
+                Err(error) if at > 0 => {
+                    tracing::debug!(%address, "not bound as well: {error}");
+                }
+                Err(source) => {
+                    return Err(StartError::Bind {
+                        listener: listener.to_string(),
+                        source,
+                    });
+                }
+            }
+        }
+    }
+    Ok(bound)
+}
+
+/// The addresses to bind for a listener, IPv4 first.
+async fn resolve(listener: &Listener) -> Result<Vec<SocketAddr>, StartError> {
+    if listener.host.is_empty() {
+        let any: IpAddr = if limits::has_ipv6() {
+            [0u16; 8].into()
+        } else {
+            [0u8; 4].into()
+        };
+        return Ok(vec![SocketAddr::new(any, listener.port)]);
+    }
+    let found = tokio::net::lookup_host((listener.host.as_str(), listener.port)).await;
+    let mut addresses: Vec<SocketAddr> = match found {
+        Ok(found) => found.collect(),
+        Err(source) => {
+            return Err(StartError::Resolve {
+                listener: listener.to_string(),
+                host: listener.host.clone(),
+                source,
+            });
+        }
+    };
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    addresses.dedup();
+    if listener.port == 0 {
+        // Each address would get a port of its own, and only one can be told.
+        addresses.truncate(1);
+    }
+    Ok(addresses)
+}
+
+fn addresses(bound: &[(String, Bound)]) -> Result<Vec<(String, SocketAddr)>, StartError> {
+    let address = |(name, socket): &(String, Bound)| match socket.local_addr() {
+        Ok(address) => Ok((name.clone(), address)),
+        Err(source) => Err(StartError::Bind {
+            listener: name.clone(),
+            source,
+        }),
+    };
+    bound.iter().map(address).collect()
+}
+
+fn listen(
+    node: &Arc<Node>,
+    bound: Vec<(String, Bound)>,
+    stopping: &watch::Receiver<bool>,
+) -> Vec<JoinHandle<()>> {
+    let config = node.config();
+    let network = &config.broker.network;
+    let frame_bytes_max = network.socket_request_max_bytes.max(1) as usize;
+    let budget_bytes = match network.queued_max_request_bytes {
+        limit if limit > 0 => limit as usize,
+        _ => frame_bytes_max.saturating_mul(LARGEST_REQUESTS),
+    };
+    let settings = ListenerSettings {
+        limits: ConnectionLimits::new(
+            network.max_connections.max(0) as usize,
+            network.max_connections_per_ip.max(0) as usize,
+            per_ip_overrides(&network.max_connections_per_ip_overrides),
+        ),
+        budget: FrameBudget::new(budget_bytes),
+        frame_bytes_max,
+        idle_max: idle_max(network.connections_max_idle_ms),
+        stopping: stopping.clone(),
+    };
+    let pipeline = Pipeline::new(node.clone());
+    let run =
+        |(_, socket): (String, Bound)| tasks::spawn(socket.run(pipeline.clone(), settings.clone()));
+    bound.into_iter().map(run).collect()
+}
+
+/// A negative `connections.max.idle.ms` means for ever.
+fn idle_max(configured_ms: i64) -> Duration {
+    const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+    u64::try_from(configured_ms)
+        .map_or(FOR_EVER, Duration::from_millis)
+        .min(FOR_EVER)
+}
+
+/// `host:count` pairs; names that are no addresses are said once and left out.
+fn per_ip_overrides(text: &str) -> HashMap<IpAddr, usize> {
+    let mut overrides = HashMap::new();
+    for pair in text
+        .split(',')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty())
+    {
+        let parsed = pair.rsplit_once(':').and_then(|(host, count)| {
+            Some((host.trim().parse().ok()?, count.trim().parse().ok()?))
+        });
+        match parsed {
+            Some((ip, count)) => {
+                overrides.insert(ip, count);
+            }
+            None => {
+                tracing::warn!("max.connections.per.ip.overrides: {pair} is no address:count");
+            }
+        }
+    }
+    overrides
+}

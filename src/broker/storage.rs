@@ -1,0 +1,113 @@
+//! The directories of a node: locked, formatted when new, refused when they belong to another.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::StartError;
+use crate::config::NodeConfig;
+use crate::host::{Disk, KeyValue, SledKeyValue, random};
+use crate::log::{FileCache, LogDir, LogDirError, MetaProperties};
+use crate::types::BrokerId;
+
+/// The part of a log directory that holds the metadata. Kafka keeps its own metadata log in the
+/// same place and leaves entries that it does not know alone.
+const METADATA_DIR: &str = "__cluster_metadata-0/klamm";
+
+/// The share of the process's file handles that segment files may take.
+const FILE_SHARE: usize = 2;
+
+/// The directories, locked.
+pub struct Storage {
+    pub log_dirs: Vec<Arc<LogDir>>,
+    pub metadata: Arc<dyn KeyValue>,
+    /// What the directories say about whose they are; `None` when all are new.
+    pub cluster_id: Option<String>,
+}
+
+/// Opens and locks everything under `log.dirs` and `metadata.log.dir`.
+pub fn open(
+    disk: &Arc<dyn Disk>,
+    config: &NodeConfig,
+    node_id: BrokerId,
+    file_handles_max: usize,
+) -> Result<Storage, StartError> {
+    let files = Arc::new(FileCache::new((file_handles_max / FILE_SHARE).max(64)));
+    let mut log_dirs = Vec::new();
+    let mut cluster_id: Option<(PathBuf, String)> = None;
+    for path in config.broker.log_dirs() {
+        let dir = LogDir::open(disk.clone(), Path::new(path), files.clone())?;
+        if let Some(meta) = dir.meta_properties()? {
+            check_node(&dir, &meta, node_id)?;
+            check_cluster(&dir, &meta, &cluster_id)?;
+            cluster_id.get_or_insert((dir.path().to_owned(), meta.cluster_id));
+        }
+        log_dirs.push(Arc::new(dir));
+    }
+    let metadata_path = Path::new(
+        config
+            .broker
+            .metadata_log_dir()
+            .unwrap_or_else(|| config.broker.log_dirs()[0].as_str()),
+    )
+    .join(METADATA_DIR);
+    let store = |source| StartError::Store {
+        path: metadata_path.clone(),
+        source,
+    };
+    disk.create_dir_all(&metadata_path).map_err(store)?;
+    let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
+    Ok(Storage {
+        log_dirs,
+        metadata: Arc::new(metadata),
+        cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
+    })
+}
+
+/// Writes `meta.properties` where it is missing.
+pub fn format_new(
+    log_dirs: &[Arc<LogDir>],
+    cluster_id: &str,
+    node_id: BrokerId,
+) -> Result<(), LogDirError> {
+    for dir in log_dirs {
+        if dir.meta_properties()?.is_none() {
+            let directory_id = Some(random::uuid());
+            let cluster_id = cluster_id.to_owned();
+            dir.format(&MetaProperties {
+                cluster_id,
+                node_id,
+                directory_id,
+            })?;
+            tracing::info!(dir = %dir.path().display(), "formatted");
+        }
+    }
+    Ok(())
+}
+
+fn check_node(dir: &LogDir, meta: &MetaProperties, node_id: BrokerId) -> Result<(), StartError> {
+    if meta.node_id == node_id {
+        return Ok(());
+    }
+    Err(StartError::ForeignLogDir {
+        dir: dir.path().to_owned(),
+        found: format!("node.id={}", meta.node_id),
+        expected: format!("node.id={node_id}"),
+    })
+}
+
+fn check_cluster(
+    dir: &LogDir,
+    meta: &MetaProperties,
+    first: &Option<(PathBuf, String)>,
+) -> Result<(), StartError> {
+    match first {
+        Some((path, cluster_id)) if *cluster_id != meta.cluster_id => {
+            Err(StartError::ForeignLogDir {
+                dir: dir.path().to_owned(),
+                found: format!("cluster {}", meta.cluster_id),
+                expected: format!("of cluster {cluster_id} ({})", path.display()),
+            })
+        }
+        _ => Ok(()),
+    }
+}

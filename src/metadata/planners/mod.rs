@@ -1,0 +1,45 @@
+//! Planners: a request against an image gives records and an answer. One file per request.
+//!
+//! 1. A planner changes nothing. The same image, request and draw give the same plan.
+//! 2. The records of a plan apply to the image it was made from without an error.
+//! 3. One item of a request that is refused does not stop the others, unless Kafka refuses the
+//!    whole request.
+
+mod assignment;
+mod brokers;
+mod configs;
+mod create_partitions;
+mod create_topics;
+mod delete_topics;
+mod election;
+mod placement;
+mod producer_ids;
+mod topic_name;
+
+pub use brokers::{
+    RegisterBroker, plan_fence_broker, plan_register_broker, plan_unfence_broker,
+    plan_unregister_broker,
+};
+pub use configs::{config_change_records, config_replacement_records};
+pub use create_partitions::{MadePartitions, NewPartitions, plan_create_partitions};
+pub use create_topics::{CreatedTopic, CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
+pub use delete_topics::{DeletedTopic, TopicRef, plan_delete_topics};
+pub use election::{elect_leader, plan_preferred_leaders};
+pub use producer_ids::{PRODUCER_ID_BLOCK, ProducerIdBlock, plan_allocate_producer_ids};
+pub use topic_name::check_topic_name;
+
+use crate::types::ErrorCode;
+
+use super::PlanError;
+
+/// The most partitions, and the most records, that one request may make (Kafka's
+/// `MAX_PARTITIONS_PER_BATCH` and `MAX_RECORDS_PER_USER_OP`).
+const RECORDS_PER_REQUEST_MAX: usize = 10_000;
+
+/// Kafka's answer to a request of too many records, for the request as a whole.
+fn too_many_records() -> PlanError {
+    PlanError::new(
+        ErrorCode::PolicyViolation,
+        "Unable to perform excessively large batch operation.",
+    )
+}

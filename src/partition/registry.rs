@@ -1,0 +1,419 @@
+//! The partitions of this broker. The metadata says which they are; this follows it.
+//!
+//! 1. A partition is here if and only if the last applied image has a replica of it on this broker
+//!    and its log could be opened.
+//! 2. What is on disk and not in the metadata is left alone, and said so once.
+//! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{mpsc, watch};
+
+use super::effective::PartitionConfig;
+use super::leader::{Leadership, NewPartition, Partition};
+use super::observer::PartitionObserver;
+use crate::config::NodeConfig;
+use crate::host::Clock;
+use crate::log::{Deletion, LoadOptions, Loaded, Log, LogDir, LogDirError, LogError};
+use crate::metadata::{
+    ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration, TopicImage,
+};
+use crate::types::{BrokerId, Offset, TimestampMs, TopicId, TopicName, TopicPartition};
+
+/// The replicas of one topic on this broker, by partition index.
+type OfTopic = Vec<Option<Arc<Partition>>>;
+
+/// Every partition of this broker.
+pub struct Partitions {
+    this_broker: BrokerId,
+    log_dirs: Vec<Arc<LogDir>>,
+    clock: Arc<dyn Clock>,
+    by_topic: RwLock<HashMap<TopicId, OfTopic>>,
+    /// Logs that were found on disk and belong to no partition yet.
+    found: Mutex<HashMap<TopicPartition, Found>>,
+    deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
+    rolled: mpsc::UnboundedSender<Arc<Log>>,
+    observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
+    applied: watch::Sender<Offset>,
+}
+
+struct Found {
+    log: Arc<Log>,
+    log_dir: Arc<LogDir>,
+    high_watermark: Option<Offset>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PartitionsError {
+    #[error("{dir}: {source}")]
+    Load {
+        dir: String,
+        #[source]
+        source: LogDirError,
+    },
+}
+
+impl Partitions {
+    /// `rolled` takes the logs whose older segments want to be flushed.
+    pub fn new(
+        this_broker: BrokerId,
+        log_dirs: Vec<Arc<LogDir>>,
+        clock: Arc<dyn Clock>,
+        rolled: mpsc::UnboundedSender<Arc<Log>>,
+    ) -> Self {
+        Partitions {
+            this_broker,
+            log_dirs,
+            clock,
+            by_topic: RwLock::default(),
+            found: Mutex::default(),
+            deletions: Mutex::default(),
+            rolled,
+            observers: RwLock::default(),
+            applied: watch::Sender::new(Offset::NONE),
+        }
+    }
+
+    /// Has `observer` told of the partitions of `topic` that come from now on.
+    pub fn observe(&self, topic: &str, observer: Arc<dyn PartitionObserver>) {
+        self.observers.write().insert(topic.into(), observer);
+    }
+
+    pub fn log_dirs(&self) -> &[Arc<LogDir>] {
+        &self.log_dirs
+    }
+
+    pub fn get(&self, topic_id: TopicId, partition: i32) -> Option<Arc<Partition>> {
+        let index = usize::try_from(partition).ok()?;
+        self.by_topic.read().get(&topic_id)?.get(index)?.clone()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Partition>> {
+        self.by_topic
+            .read()
+            .values()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// Opens what is on disk, all directories side by side. Blocks; after a crash it reads what was
+    /// not flushed. Returns the broker epoch of the last clean stop, if every directory had one.
+    pub fn load(
+        &self,
+        node: &NodeConfig,
+        image: &MetadataImage,
+    ) -> Result<Option<i64>, PartitionsError> {
+        let threads = node.broker.log.num_recovery_threads_per_data_dir.max(1) as usize;
+        let config_of = |topic_partition: &TopicPartition| {
+            PartitionConfig::of_topic(node, image, &topic_partition.topic).log
+        };
+        let now = self.clock.now_ms();
+        let reports: Vec<_> = std::thread::scope(|scope| {
+            let load = |dir: &Arc<LogDir>| {
+                let dir = dir.clone();
+                let options = LoadOptions {
+                    now,
+                    threads,
+                    config_of: &config_of,
+                };
+                scope.spawn(move || (dir.load(&options), dir))
+            };
+            let loading: Vec<_> = self.log_dirs.iter().map(load).collect();
+            loading
+                .into_iter()
+                .map(|thread| thread.join().expect("loading panicked"))
+                .collect()
+        });
+        let mut clean_stops = Vec::with_capacity(reports.len());
+        for (report, dir) in reports {
+            let report = report.map_err(|source| PartitionsError::Load {
+                dir: dir.path().display().to_string(),
+                source,
+            })?;
+            clean_stops.push(report.clean_stop);
+            for loaded in report.partitions {
+                self.add_found(dir.clone(), loaded);
+            }
+        }
+        let all: Option<Vec<i64>> = clean_stops.into_iter().collect();
+        Ok(all.and_then(|epochs| epochs.into_iter().min()))
+    }
+
+    fn add_found(&self, log_dir: Arc<LogDir>, loaded: Loaded) {
+        let Loaded {
+            topic_partition,
+            log,
+            high_watermark,
+            recovered_bytes,
+            truncated_bytes,
+        } = loaded;
+        match log {
+            Ok(log) => {
+                if truncated_bytes > 0 {
+                    tracing::warn!(
+                        %topic_partition, recovered_bytes, truncated_bytes,
+                        "recovered; a torn end was cut off"
+                    );
+                }
+                let found = Found {
+                    log,
+                    log_dir,
+                    high_watermark,
+                };
+                self.found.lock().insert(topic_partition, found);
+            }
+            Err(error) => tracing::error!(%topic_partition, "cannot be opened: {error}"),
+        }
+    }
+
+    /// Makes the partitions those of `image`; `delta` says where to look. Blocks on the disk.
+    pub fn apply(&self, node: &NodeConfig, image: &MetadataImage, delta: &ImageDelta) {
+        if delta.everything {
+            self.remove_all_but(image);
+            for topic in image.topics() {
+                self.apply_topic(node, image, topic, topic.partitions.iter());
+            }
+            self.say_what_is_stray();
+        } else {
+            for topic_id in delta.removed_topics.keys() {
+                if image.topic_by_id(*topic_id).is_none() {
+                    self.remove(*topic_id);
+                }
+            }
+            for (topic_id, changed) in &delta.topics {
+                let Some(topic) = image.topic_by_id(*topic_id) else {
+                    continue;
+                };
+                let changed = changed.iter().filter_map(|index| {
+                    topic
+                        .partitions
+                        .get(*index)
+                        .map(|partition| (*index, partition))
+                });
+                self.apply_topic(node, image, topic, changed);
+            }
+        }
+        self.apply_configs(node, image, delta);
+        self.applied.send_replace(image.offset());
+    }
+
+    /// Waits until the image at `offset`, or a later one, was applied.
+    pub async fn wait_applied(&self, offset: Offset) {
+        // The sender lives as long as self.
+        let _ = self
+            .applied
+            .subscribe()
+            .wait_for(|applied| *applied >= offset)
+            .await;
+    }
+
+    fn apply_topic<'a>(
+        &self,
+        node: &NodeConfig,
+        image: &MetadataImage,
+        topic: &TopicImage,
+        partitions: impl Iterator<Item = (i32, &'a PartitionRegistration)>,
+    ) {
+        let mut config = None;
+        for (index, registration) in partitions {
+            if !registration.replicas.contains(&self.this_broker) {
+                continue;
+            }
+            let leadership = Leadership {
+                leader: registration.leader,
+                leader_epoch: registration.leader_epoch,
+                isr: registration.isr.clone(),
+                replicas: registration.replicas.clone(),
+            };
+            if let Some(partition) = self.get(topic.id, index) {
+                if *partition.leadership() != leadership {
+                    partition.lead(leadership);
+                }
+                continue;
+            }
+            let config =
+                config.get_or_insert_with(|| PartitionConfig::of_topic(node, image, &topic.name));
+            self.add(topic, index, leadership, config);
+        }
+    }
+
+    fn add(
+        &self,
+        topic: &TopicImage,
+        index: i32,
+        leadership: Leadership,
+        config: &PartitionConfig,
+    ) {
+        let topic_partition = TopicPartition {
+            topic: topic.name.clone(),
+            partition: index,
+        };
+        let opened = match self.claim(&topic_partition, topic.id) {
+            Some(found) => Ok(found),
+            None => self.create(&topic_partition, topic.id, config),
+        };
+        let Found {
+            log,
+            log_dir,
+            high_watermark,
+        } = match opened {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::error!(%topic_partition, "cannot be made: {error}");
+                return;
+            }
+        };
+        let partition = Partition::new(NewPartition {
+            topic_id: topic.id,
+            log,
+            log_dir,
+            this_broker: self.this_broker,
+            topic_config: config.topic.clone(),
+            high_watermark,
+            rolled: self.rolled.clone(),
+            observer: self.observers.read().get(&topic.name).cloned(),
+        });
+        let mut by_topic = self.by_topic.write();
+        let of_topic = by_topic.entry(topic.id).or_default();
+        let at = index as usize;
+        if of_topic.len() <= at {
+            of_topic.resize(at + 1, None);
+        }
+        of_topic[at] = Some(partition.clone());
+        drop(by_topic);
+        // Whoever is told of it finds it in its place.
+        partition.lead(leadership);
+    }
+
+    /// A log from disk, if it belongs to this topic and not to an older one of the same name.
+    fn claim(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> Option<Found> {
+        let mut found = self.found.lock();
+        if found.get(topic_partition)?.log.topic_id() == topic_id {
+            return found.remove(topic_partition);
+        }
+        None
+    }
+
+    fn create(
+        &self,
+        topic_partition: &TopicPartition,
+        topic_id: TopicId,
+        config: &PartitionConfig,
+    ) -> Result<Found, LogError> {
+        // An older topic of the same name is in the way; the metadata says that it is gone.
+        if let Some(old) = self.found.lock().remove(topic_partition) {
+            self.delete(&old.log_dir, topic_partition);
+        }
+        let working = self
+            .log_dirs
+            .iter()
+            .filter(|dir| dir.offline_reason().is_none());
+        let emptiest = working.min_by_key(|dir| dir.log_count());
+        let log_dir = emptiest.unwrap_or(&self.log_dirs[0]).clone();
+        let now = self.clock.now_ms();
+        let log = log_dir.create_log(topic_partition.clone(), topic_id, config.log.clone(), now)?;
+        Ok(Found {
+            log,
+            log_dir,
+            high_watermark: None,
+        })
+    }
+
+    fn remove_all_but(&self, image: &MetadataImage) {
+        let known: Vec<TopicId> = self.by_topic.read().keys().copied().collect();
+        for topic_id in known {
+            if image.topic_by_id(topic_id).is_none() {
+                self.remove(topic_id);
+            }
+        }
+    }
+
+    fn remove(&self, topic_id: TopicId) {
+        let removed = self.by_topic.write().remove(&topic_id);
+        for partition in removed.into_iter().flatten().flatten() {
+            self.delete(&partition.log_dir, &partition.topic_partition);
+            partition.close();
+        }
+    }
+
+    fn delete(&self, log_dir: &Arc<LogDir>, topic_partition: &TopicPartition) {
+        match log_dir.delete_log(topic_partition, self.clock.now_ms()) {
+            Ok(Some(deletion)) => self.delete_later(log_dir.clone(), deletion),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%topic_partition, "cannot be deleted: {error}"),
+        }
+    }
+
+    /// Keeps files that may be removed once their time has come.
+    pub fn delete_later(&self, log_dir: Arc<LogDir>, deletion: Deletion) {
+        self.deletions.lock().push((log_dir, deletion));
+    }
+
+    /// Removes the files whose time has come.
+    pub fn run_deletions(&self, now: TimestampMs) {
+        let due: Vec<_> = {
+            let mut deletions = self.deletions.lock();
+            let (due, later) = deletions
+                .drain(..)
+                .partition(|(_, deletion)| deletion.due <= now);
+            *deletions = later;
+            due
+        };
+        for (log_dir, deletion) in due {
+            if let Err(error) = log_dir.remove(&deletion) {
+                tracing::error!(dir = %log_dir.path().display(), "cannot remove: {error}");
+            }
+        }
+    }
+
+    fn say_what_is_stray(&self) {
+        for topic_partition in self.found.lock().keys() {
+            tracing::warn!(%topic_partition, "on disk and not in the metadata; left alone");
+        }
+    }
+
+    fn apply_configs(&self, node: &NodeConfig, image: &MetadataImage, delta: &ImageDelta) {
+        let of_brokers = |resource_type| resource_type == ConfigResourceType::Broker;
+        if delta
+            .configs
+            .iter()
+            .any(|resource| of_brokers(resource.resource_type))
+        {
+            for topic in image.topics() {
+                self.configure(node, image, topic);
+            }
+            return;
+        }
+        for resource in &delta.configs {
+            if resource.resource_type == ConfigResourceType::Topic
+                && let Some(topic) = image.topic(&resource.resource_name)
+            {
+                self.configure(node, image, topic);
+            }
+        }
+    }
+
+    fn configure(&self, node: &NodeConfig, image: &MetadataImage, topic: &TopicImage) {
+        let partitions: Vec<Arc<Partition>> = {
+            let by_topic = self.by_topic.read();
+            by_topic
+                .get(&topic.id)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .cloned()
+                .collect()
+        };
+        if partitions.is_empty() {
+            return;
+        }
+        let config = PartitionConfig::of_topic(node, image, &topic.name);
+        for partition in partitions {
+            partition.configure(config.clone());
+        }
+    }
+}

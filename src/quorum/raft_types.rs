@@ -1,0 +1,42 @@
+//! The types openraft is instantiated with.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::metadata::MetadataRecord;
+use crate::types::BrokerId;
+
+/// The records of one entry of the log. Shared, because an entry is cloned on its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Batch(pub Arc<[MetadataRecord]>);
+
+openraft::declare_raft_types!(
+    pub Types:
+        D = Batch,
+        R = (),
+        NodeId = u64,
+        Node = openraft::BasicNode,
+        Entry = openraft::Entry<Types>,
+        SnapshotData = Cursor<Vec<u8>>,
+);
+
+pub(super) type Entry = openraft::Entry<Types>;
+pub(super) type LogId = openraft::LogId<u64>;
+pub(super) type Vote = openraft::Vote<u64>;
+pub(super) type Membership = openraft::StoredMembership<u64, openraft::BasicNode>;
+pub(super) type SnapshotMeta = openraft::SnapshotMeta<u64, openraft::BasicNode>;
+pub(super) type StorageError = openraft::StorageError<u64>;
+pub(super) type Raft = openraft::Raft<Types>;
+
+/// openraft counts nodes from 0 up; so do brokers.
+pub(super) fn raft_id(broker: BrokerId) -> u64 {
+    debug_assert!(broker.0 >= 0);
+    broker.0 as u64
+}
+
+pub(super) fn broker_id(raft: u64) -> BrokerId {
+    i32::try_from(raft).map_or(BrokerId::NONE, BrokerId)
+}
