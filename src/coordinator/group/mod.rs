@@ -7,4 +7,4 @@ mod machine;
 mod tests;
 
 pub use coordinator::GroupCoordinator;
-pub use machine::{GroupMachine, TopicsSource};
+pub use machine::{ClusterView, GroupMachine};
