@@ -9,5 +9,5 @@ mod source;
 mod tests;
 
 pub use coordinator::GroupCoordinator;
-pub use machine::{GroupMachine, TopicsSource};
+pub use machine::{ClusterView, GroupMachine};
 pub use source::{ClusterSource, group_config};

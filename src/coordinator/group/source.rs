@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::machine::TopicsSource;
+use super::machine::ClusterView;
 use crate::config::NodeConfig;
 use crate::machine::group::{GroupConfig, GroupOverrides, MigrationPolicy, Topic, Topics};
 use crate::metadata::{ConfigResourceType, MetadataImage, TopicImage};
@@ -47,7 +47,7 @@ pub struct ClusterSource {
     pub config: Arc<ArcSwap<NodeConfig>>,
 }
 
-impl TopicsSource for ClusterSource {
+impl ClusterView for ClusterSource {
     fn topics(&self) -> Arc<dyn Topics> {
         Arc::new(ImageTopics(self.quorum.image()))
     }
