@@ -5,6 +5,7 @@ mod answer;
 mod codec;
 mod config_resource;
 mod context;
+mod document;
 mod error;
 mod fetch_answer;
 mod group_request;
@@ -16,6 +17,7 @@ mod view;
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
 pub use api_versions::unsupported as unsupported_api_versions;
 pub use context::{Connection, Context};
+pub use document::protocol_markdown;
 pub use internal_topics::CONSUMER_OFFSETS;
 pub use node::Node;
 
@@ -43,7 +45,10 @@ impl ApiRow {
 pub const API_VERSIONS: i16 = 18;
 
 macro_rules! apis {
-    ($($key:literal $name:ident $module:ident $listed:literal $min:literal $max:literal $order:ident;)*) => {
+    ($(
+        $key:literal $name:ident $module:ident
+        $listed:literal $min:literal $max:literal $order:ident;
+    )*) => {
         $(mod $module;)*
 
         /// Every API of a broker listener, by key.
