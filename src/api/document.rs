@@ -9,8 +9,8 @@ const HEAD: &str = "# The APIs that Klamm serves
 
 Written from the table in `src/api/mod.rs` by `KLAMM_WRITE_DOCS=1 cargo test --test documents`.
 
-\"Kafka 4.4\" is what Apache Kafka 4.4 lists on a broker listener; a dash means that Klamm does not list
-the API, and a request for it closes the connection, as Kafka does with APIs that it does not know.
+\"Kafka 4.4\" is what Apache Kafka 4.4 lists on a broker listener; a dash means that Klamm does not
+list the API, and a request for it closes the connection, as Kafka does with what it does not know.
 Requests of a pipelined API may overlap with later ones of their connection; replies leave in request
 order either way.
 
