@@ -21,6 +21,7 @@ impl ConsumerGroup {
         ConsumerDescribedGroup {
             group: self.group_id.clone(),
             error: ErrorCode::None,
+            error_message: None,
             state: self.state_name(),
             group_epoch: self.epoch.epoch,
             assignment_epoch: self.target_epoch.epoch,
