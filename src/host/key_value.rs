@@ -26,10 +26,11 @@ pub trait KeyValue: Send + Sync {
 
 /// [`KeyValue`] on sled (docs/decisions/0002-openraft-and-sled.md).
 ///
-/// 1. sled's own flush starts and awaits write-back (`sync_file_range`), which a power cut can undo:
-///    neither the file's length nor the device's cache is covered. So a commit syncs the file again.
-/// 2. sled never syncs values that it keeps in files of their own. It does so for pages of more than
-///    a quarter of a segment, and a page holds up to 17 values: values must stay under
+/// 1. sled's own flush starts and awaits write-back (`sync_file_range`), which a power cut can
+///    undo: neither the file's length nor the device's cache is covered. So a commit syncs the file
+///    again.
+/// 2. sled never syncs values that it keeps in files of their own. It does so for pages of more
+///    than a quarter of a segment, and a page holds up to 17 values: values must stay under
 ///    [`VALUE_BYTES_MAX`].
 pub struct SledKeyValue {
     db: sled::Db,

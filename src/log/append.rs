@@ -2,8 +2,8 @@
 //!
 //! What a crash leaves after each step:
 //!
-//! 1. the batch, or a part of it, at the end of `.log`: recovery keeps it if it is whole. It was not
-//!    answered yet, so both are right;
+//! 1. the batch, or a part of it, at the end of `.log`: recovery keeps it if it is whole. It was
+//!    not answered yet, so both are right;
 //! 2. an entry in `.txnindex`, if the batch is an abort marker: recovery writes it again;
 //! 3. now it is published to readers. Index entries wait in memory; they are written some dozens at
 //!    a time, and recovery makes those again that were not.
@@ -57,8 +57,8 @@ impl Log {
         let header = &mut batch.header;
         header.base_offset = self.log_end_offset();
         header.leader_epoch = context.leader_epoch;
-        check_offsets(header)?;
-        if header.has_producer_id() {
+        check_place(&batch)?;
+        if batch.header.has_producer_id() {
             let marker = read_marker(&batch)?;
             if let Verdict::Duplicate(old) =
                 writer
@@ -93,7 +93,7 @@ impl Log {
         let mut log_end_offset = self.log_end_offset();
         for batch in batches {
             let header = &batch.header;
-            check_offsets(header)?;
+            check_place(batch)?;
             if header.base_offset < log_end_offset {
                 return Err(AppendError::UnexpectedOffset {
                     base_offset: header.base_offset,
@@ -129,7 +129,12 @@ impl Log {
                 (run_start, run_bytes) = (at, 0);
             }
             if roll {
-                self.roll(writer, batch.header.base_offset, now)?;
+                // Where the log ends, even if the batch starts later: recovery takes a gap between
+                // new segments for a loss.
+                let end = self.log_end_offset();
+                let fits = batch.header.last_offset().0 - end.0 <= i64::from(i32::MAX);
+                let base_offset = if fits { end } else { batch.header.base_offset };
+                self.roll(writer, base_offset, now)?;
                 progress.rolled = true;
             }
             run_bytes += batch.size_bytes() as u64;
@@ -231,6 +236,9 @@ impl Log {
         now: TimestampMs,
     ) -> Result<(), LogError> {
         self.write_pending(true)?;
+        // Before the snapshot is there; a roll before this one has set a lower bound.
+        self.recovery_max
+            .fetch_min(base_offset.0 - 1, Ordering::SeqCst);
         self.write_snapshot(writer, base_offset)?;
         writer.written_back_bytes = 0;
         let segment = Segment::new(base_offset, self.dir.core.files.new_key(), now);
@@ -471,20 +479,23 @@ pub(super) fn read_marker(batch: &Batch) -> Result<Option<Marker>, AppendError> 
     }
 }
 
-fn check_offsets(header: &BatchHeader) -> Result<(), AppendError> {
+/// What must hold for a batch to have a place in a segment.
+fn check_place(batch: &Batch) -> Result<(), AppendError> {
+    let header = &batch.header;
+    assert_eq!(header.size_bytes(), batch.size_bytes(), "a batch is whole");
     let delta = i64::from(header.last_offset_delta);
-    let fits = header.base_offset >= Offset::ZERO
-        && delta >= 0
-        && header
-            .base_offset
-            .0
-            .checked_add(delta)
-            .is_some_and(|o| o < i64::MAX);
-    if fits {
+    let last_offset = header.base_offset.0.checked_add(delta);
+    let reason = if header.base_offset < Offset::ZERO || delta < 0 {
+        "its offsets are negative"
+    } else if last_offset.is_none_or(|o| o == i64::MAX) {
+        "its offsets are too large"
+    } else if header.size_bytes() > i32::MAX as usize {
+        "it is too large for any segment"
+    } else {
         return Ok(());
-    }
+    };
     Err(AppendError::Malformed {
         base_offset: header.base_offset,
-        reason: "its offsets are out of range",
+        reason,
     })
 }

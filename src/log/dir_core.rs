@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::host::{Disk, File, OpenMode};
+use crate::host::{Disk, OpenMode};
 use crate::types::TopicPartition;
 
 use super::checkpoint;
@@ -121,10 +121,6 @@ impl DirCore {
         self.change("rename", from, || {
             absent_is_fine(self.disk.rename(from, to))
         })
-    }
-
-    pub fn sync(&self, path: &Path, file: &dyn File) -> Result<(), LogError> {
-        self.change("sync", path, || file.sync())
     }
 
     pub fn sync_dir(&self, path: &Path) -> Result<(), LogError> {

@@ -10,8 +10,8 @@
 //! 1. Epochs ascend strictly, start offsets do not descend.
 //! 2. The file is written before the recovery point passes an epoch's first batch. What is missing
 //!    after a crash is therefore in batches that recovery reads again.
-//! 3. Entries at or after the log end offset are cut when the log is opened: a crash in a truncation
-//!    leaves them.
+//! 3. Entries at or after the log end offset are cut when the log is opened: a crash in a
+//!    truncation leaves them.
 
 use std::fmt::Write;
 

@@ -3,8 +3,8 @@
 //!
 //! Locks, in the order they are taken:
 //!
-//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else waits
-//!    for it.
+//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else
+//!    waits for it.
 //! 2. `writer`: held by an append over its one write. Readers never take it.
 //! 3. `view`: held for moments, never over a call to the disk.
 //!
@@ -111,7 +111,7 @@ pub struct Deletion {
 }
 
 /// What only the one who appends needs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
     pub producers: Producers,
     /// Up to where write-back of the active segment was started.
@@ -122,9 +122,27 @@ pub(super) struct Writer {
     pub is_dir_dirty: bool,
     /// The directory's own name is not durable yet.
     pub is_parent_dirty: bool,
+    /// The base offset of the first segment whose indexes are not synced.
+    pub unsynced_from: Offset,
     /// Producer snapshots that are not at a segment's base offset, ascending.
     pub snapshots: Vec<Offset>,
     pub is_closed: bool,
+}
+
+impl Writer {
+    pub fn new(producers: Producers, snapshots: Vec<Offset>, unsynced_from: Offset) -> Writer {
+        Writer {
+            producers,
+            written_back_bytes: 0,
+            unflushed_records: 0,
+            uncheckpointed_bytes: 0,
+            is_dir_dirty: false,
+            is_parent_dirty: false,
+            unsynced_from,
+            snapshots,
+            is_closed: false,
+        }
+    }
 }
 
 /// What readers see.
@@ -182,6 +200,10 @@ pub struct Log {
     pub(super) log_start: AtomicI64,
     pub(super) log_end: AtomicI64,
     pub(super) recovery: AtomicI64,
+    /// The highest recovery point that may be written to disk. Below the log's end only between a
+    /// roll and the next flush: at the base offset of a new segment is a producer snapshot, which
+    /// the recovery point must not reach before the indexes of the old segment are synced.
+    pub(super) recovery_max: AtomicI64,
     /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
     pub(super) checkpointed: AtomicI64,
 }
@@ -213,6 +235,7 @@ impl Log {
             log_start: AtomicI64::new(offsets.log_start.0),
             log_end: AtomicI64::new(offsets.log_end.0),
             recovery: AtomicI64::new(offsets.recovery_point.0),
+            recovery_max: AtomicI64::new(i64::MAX),
             checkpointed: AtomicI64::new(offsets.checkpointed.0),
         }
     }
@@ -339,7 +362,7 @@ impl Log {
     }
 
     /// Its directory was just made: the first flush makes that durable.
-    pub(super) fn is_new(&self) {
+    pub(super) fn mark_new(&self) {
         let mut writer = self.writer.lock();
         writer.is_dir_dirty = true;
         writer.is_parent_dirty = true;
@@ -360,7 +383,8 @@ impl Log {
 
     /// See `DirCore::write_recovery_points`.
     pub(super) fn announce_recovery_point(&self) -> Offset {
-        let point = self.recovery.load(Ordering::SeqCst);
+        let max = self.recovery_max.load(Ordering::SeqCst);
+        let point = self.recovery.load(Ordering::SeqCst).min(max);
         self.checkpointed.fetch_max(point, Ordering::SeqCst);
         Offset(point.min(self.recovery.load(Ordering::SeqCst)))
     }

@@ -306,7 +306,7 @@ impl LogDir {
         if self.core.has_stale_point(&topic_partition) {
             log.recovery_point_is_on_disk(Offset(i64::MAX));
         }
-        log.is_new();
+        log.mark_new();
         let log = Arc::new(log);
         logs.insert(topic_partition, Arc::clone(&log));
         Ok(log)

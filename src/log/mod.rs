@@ -22,12 +22,14 @@ mod partition_metadata;
 mod producer_snapshot;
 mod producer_state;
 mod read;
+mod recover_segment;
 mod recovery;
 mod replay;
 mod retention;
 mod scan;
 mod segment;
 mod slice;
+mod swap;
 mod take_up;
 mod time_index;
 mod timestamps;
@@ -43,3 +45,6 @@ pub use log::{
 pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
 pub use meta_properties::MetaProperties;
 pub use txn_index::AbortedTxn;
+
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,8 @@
 //! topic_id: avAb1ZKUQCCnzl1IScvQVw
 //! ```
 //!
-//! Written when the directory is made, synced with the log's first flush. If a crash leaves it torn,
-//! nothing in the log was flushed yet; the log is opened without an id.
+//! Written when the directory is made, synced with the log's first flush. If a crash leaves it
+//! torn, nothing in the log was flushed yet; the log is opened without an id.
 
 use crate::types::{TopicId, parse_base64_uuid};
 

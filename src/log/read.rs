@@ -6,8 +6,8 @@
 //! 2. It ends before the batch that holds `up_to`, or at `max_bytes` even inside a batch. The first
 //!    batch comes whole or not at all; whole, whatever `max_bytes` is, if it is asked for.
 //! 3. A reader at the end of the log reads nothing from disk to find its place.
-//! 4. The view's lock is held to take a copy of what is needed. A segment that is deleted after that
-//!    is looked for again.
+//! 4. The view's lock is held to take a copy of what is needed. A segment that is deleted after
+//!    that is looked for again.
 
 use std::io;
 

@@ -15,6 +15,8 @@
 //! crash   batches from S on             read, checksum and all; indexes, epochs, producers and
 //!                                       transaction index made anew from them
 //! crash   first batch that is wrong     the log ends there; later segments are removed
+//! crash   a gap between segments, above  the end of the one was lost, the log ends there; later
+//!         the recovery point            segments are removed
 //! crash   log ends below S              the snapshot is ahead of the log (a truncation was cut
 //!                                       short): it is removed, and the next older one is S
 //! any     snapshot above the end        removed
@@ -22,11 +24,14 @@
 //! any     log start above the end       everything is removed; the log starts, empty, there
 //! ```
 //!
+//! A gap is otherwise no damage: compaction leaves some. But it works on what is flushed, and a new
+//! segment starts where the one before ends, so above the recovery point there is none, unless the
+//! system wrote a later file back and not the earlier one.
+//!
 //! Why index entries below S are good: the snapshot was written after them, and the recovery point
 //! passed it only when all were synced. A crash during recovery changes nothing of that: it removes
 //! only what is above S, and what it writes counts only once a later checkpoint has synced it.
 
-use std::io::IoSlice;
 use std::sync::Arc;
 
 use crate::types::{Offset, TimestampMs, TopicId};
@@ -37,14 +42,11 @@ use super::error::LogError;
 use super::inventory::{Inventory, SegmentFiles};
 use super::log::{Log, Offsets, View, Writer};
 use super::names::{self, Kind};
-use super::offset_index::{self, OffsetIndex};
 use super::partition_dir::PartitionDir;
 use super::producer_snapshot;
-use super::replay::{Replay, marker_of};
-use super::scan::{BatchScan, Found, RECOVERY_BYTES, ScanError, find_offset};
+use super::replay::Replay;
 use super::segment::{PendingIndex, Segment};
-use super::time_index::{self, TimeIndex};
-use super::txn_index;
+use super::swap::finish_swaps;
 
 /// What is known about a partition before its directory is looked at.
 pub(super) struct Opening {
@@ -65,14 +67,16 @@ pub(super) struct Effort {
 }
 
 /// A log in the making.
-struct Opener<'a> {
-    dir: &'a PartitionDir,
-    opening: &'a Opening,
-    segments: Vec<Segment>,
-    snapshots: Vec<Offset>,
-    epochs: Epochs,
-    pending: PendingIndex,
-    effort: Effort,
+pub(super) struct Opener<'a> {
+    pub dir: &'a PartitionDir,
+    pub opening: &'a Opening,
+    pub segments: Vec<Segment>,
+    pub snapshots: Vec<Offset>,
+    pub epochs: Epochs,
+    pub pending: PendingIndex,
+    pub effort: Effort,
+    /// The base offset of the first segment whose indexes were made anew.
+    pub made_from: Option<Offset>,
 }
 
 /// Opens, and where it must be recovers, the log in `dir`.
@@ -86,6 +90,7 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
         epochs: read_epochs(&dir)?,
         pending: PendingIndex::default(),
         effort: Effort::default(),
+        made_from: None,
     };
     for files in &inventory.segments {
         let segment = opener.segment(files)?;
@@ -104,17 +109,17 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
         epochs,
         pending,
         effort,
+        made_from,
         ..
     } = opener;
     let first = segments[0].base_offset;
     let log_start = opening.log_start.max(first);
-    let writer = Writer {
-        producers: replay.producers,
-        snapshots: strays(&snapshots, &segments),
-        uncheckpointed_bytes: effort.recovered_bytes,
-        is_dir_dirty: effort != Effort::default(),
-        ..Writer::default()
-    };
+    let active = segments[segments.len() - 1].base_offset;
+    let unsynced_from = made_from.map_or(active, |m| m.min(active));
+    let strays = strays(&snapshots, &segments);
+    let mut writer = Writer::new(replay.producers, strays, unsynced_from);
+    writer.uncheckpointed_bytes = effort.recovered_bytes;
+    writer.is_dir_dirty = effort != Effort::default();
     let mut view = View::new(segments, epochs, &writer.producers);
     view.transactions = replay.transactions;
     view.pending = pending;
@@ -123,7 +128,7 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
     let offsets = Offsets {
         log_start,
         log_end,
-        recovery_point: opening.recovery_point.clamp(log_start, log_end),
+        recovery_point: opening.recovery_point.min(log_end),
         checkpointed: opening.recovery_point,
     };
     let config = Arc::clone(&opening.config);
@@ -146,62 +151,6 @@ fn take_inventory(dir: &PartitionDir) -> Result<Inventory, LogError> {
         dir.core.remove_if_there(&dir.file(name))?;
     }
     Ok(inventory)
-}
-
-/// Puts compacted segments in that were whole when the crash came. The segments they replace are
-/// removed first; a crash in between leaves the swap file, and the same is done again.
-fn finish_swaps(dir: &PartitionDir, inventory: &Inventory) -> Result<(), LogError> {
-    for base_offset in &inventory.swaps {
-        let swap = |kind| {
-            let name = names::segment_file(*base_offset, kind);
-            dir.file(&format!("{name}{}", names::SWAP_SUFFIX))
-        };
-        let path = swap(Kind::Log);
-        let end = end_of_file(dir, &path, *base_offset)?;
-        let replaced = inventory.segments.iter().map(|s| s.base_offset);
-        for replaced in replaced.filter(|b| b >= base_offset && *b < end) {
-            for kind in Kind::ALL {
-                dir.core
-                    .remove_if_there(&dir.segment_file(replaced, kind))?;
-            }
-        }
-        // The log last: while it has its old name, all of this is done again.
-        for kind in Kind::ALL.iter().rev() {
-            let to = dir.segment_file(*base_offset, *kind);
-            dir.core.rename_if_there(&swap(*kind), &to)?;
-        }
-    }
-    dir.core.sync_dir(&dir.path())
-}
-
-fn end_of_file(
-    dir: &PartitionDir,
-    path: &std::path::Path,
-    base_offset: Offset,
-) -> Result<Offset, LogError> {
-    let failed = |e| dir.core.read_failed(path, e);
-    let file = dir
-        .core
-        .disk
-        .open(path, crate::host::OpenMode::Read)
-        .map_err(failed)?;
-    let bytes = file.len().map_err(failed)?;
-    let mut scan = BatchScan::new(&*file, 0, bytes, base_offset, RECOVERY_BYTES);
-    let mut end = base_offset.next();
-    loop {
-        match scan.next_header() {
-            Ok(Some(found)) => end = found.header.next_offset(),
-            Ok(None) => return Ok(end),
-            Err(ScanError::Io(e)) => return Err(failed(e)),
-            Err(ScanError::Invalid { position, reason }) => {
-                return Err(LogError::Corrupt {
-                    path: path.to_owned(),
-                    position,
-                    reason,
-                });
-            }
-        }
-    }
 }
 
 fn read_epochs(dir: &PartitionDir) -> Result<Epochs, LogError> {
@@ -329,7 +278,10 @@ impl Opener<'_> {
                 let start = self.segments[0].base_offset;
                 replay.segments(self.dir, &self.segments[..at], start)?;
                 replay.from = None;
+                let epochs = self.epochs.clone();
                 let (end, is_cut) = self.recover_segment(at, None, &mut replay)?;
+                self.epochs = epochs;
+                self.sync_indexes(at)?;
                 if is_cut {
                     return Err(LogError::Corrupt {
                         path: self.dir.segment_file(base_offset, Kind::Log),
@@ -346,13 +298,22 @@ impl Opener<'_> {
         Ok(())
     }
 
+    /// What lies below a snapshot is trusted the next time.
+    fn sync_indexes(&self, at: usize) -> Result<(), LogError> {
+        let segment = &self.segments[at];
+        for kind in [Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex] {
+            if *segment.clone().bytes_mut(kind) > 0 {
+                let file = self.dir.open(segment, kind)?;
+                self.dir.change("sync", segment, kind, || file.sync())?;
+            }
+        }
+        self.dir.core.sync_dir(&self.dir.path())
+    }
+
     fn recover(&mut self, damaged: &[Offset]) -> Result<(Replay, Offset), LogError> {
         loop {
-            let mut replay = self.replay_from(self.opening.recovery_point)?;
+            let (mut replay, first) = self.find_start(damaged)?;
             let snapshot = replay.from;
-            let start = snapshot.unwrap_or(Offset::ZERO);
-            let first = self.segments.partition_point(|s| s.base_offset <= start);
-            let first = first.saturating_sub(1);
             self.rebuild_indexes(damaged, first)?;
             let log_end = self.recover_from(first, snapshot, &mut replay)?;
             match snapshot {
@@ -365,6 +326,23 @@ impl Opener<'_> {
         }
     }
 
+    /// The state to begin with, and the segment to begin in. A segment that lost its indexes is
+    /// read from its start, so the state of its start is needed.
+    fn find_start(&self, damaged: &[Offset]) -> Result<(Replay, usize), LogError> {
+        let mut up_to = self.opening.recovery_point;
+        loop {
+            let replay = self.replay_from(up_to)?;
+            let start = replay.from.unwrap_or(Offset::ZERO);
+            let first = self.segments.partition_point(|s| s.base_offset <= start);
+            let first = first.saturating_sub(1);
+            let base_offset = self.segments[first].base_offset;
+            if start <= base_offset || !damaged.contains(&base_offset) {
+                return Ok((replay, first));
+            }
+            up_to = base_offset;
+        }
+    }
+
     fn recover_from(
         &mut self,
         first: usize,
@@ -373,11 +351,22 @@ impl Opener<'_> {
     ) -> Result<Offset, LogError> {
         // Those above were written, perhaps, ahead of what the log really has.
         self.drop_snapshots_above(snapshot.unwrap_or(Offset(-1)))?;
+        self.epochs
+            .truncate_from_end(snapshot.unwrap_or(Offset::ZERO));
         let mut log_end = Offset::ZERO;
         for at in first..self.segments.len() {
             let base_offset = self.segments[at].base_offset;
             let from = snapshot.filter(|s| at == first && *s > base_offset);
-            if at > first {
+            if at > first && base_offset > log_end && log_end >= self.opening.recovery_point {
+                let name = &self.dir.topic_partition;
+                tracing::warn!(
+                    "{name}: cut at {log_end}: what follows up to {base_offset} is lost"
+                );
+                self.drop_segments_from(at)?;
+                break;
+            }
+            // One at or below the recovery point would say that the indexes below are synced.
+            if at > first && base_offset > self.opening.recovery_point {
                 self.write_snapshot(base_offset, replay)?;
             }
             let (end, is_cut) = self.recover_segment(at, from, replay)?;
@@ -396,162 +385,6 @@ impl Opener<'_> {
             .core
             .write_file(&self.dir.snapshot_file(offset), &bytes)?;
         self.snapshots.push(offset);
-        Ok(())
-    }
-
-    /// Reads a segment from the last index entry below `from` on (all of it without) and makes what
-    /// is above anew. Where it ends, and whether something was cut off.
-    fn recover_segment(
-        &mut self,
-        at: usize,
-        from: Option<Offset>,
-        replay: &mut Replay,
-    ) -> Result<(Offset, bool), LogError> {
-        let mut segment = self.segments[at];
-        let (position, last_timestamp) = self.keep_indexes(&mut segment, from)?;
-        let mut pending = PendingIndex {
-            last_timestamp,
-            ..PendingIndex::default()
-        };
-        if segment.log_bytes == 0 {
-            self.segments[at] = segment;
-            self.pending = pending;
-            return Ok((segment.base_offset, false));
-        }
-        let file = self.dir.open(&segment, Kind::Log)?;
-        let file_bytes = segment.log_bytes;
-        let base_offset = segment.base_offset;
-        let file_end = u64::from(file_bytes);
-        let mut scan = BatchScan::new(
-            &*file,
-            u64::from(position),
-            file_end,
-            base_offset,
-            RECOVERY_BYTES,
-        );
-        let mut end = base_offset;
-        let mut aborted = Vec::new();
-        loop {
-            let (found, marker) = match next_sound(&mut scan, &segment) {
-                Ok(Some(next)) => next,
-                Ok(None) => break,
-                Err(ScanError::Io(e)) => return self.dir.read(&segment, Kind::Log, Err(e)),
-                Err(ScanError::Invalid { position, reason }) => {
-                    let name = &self.dir.topic_partition;
-                    tracing::warn!("{name}: cut at {position} of {base_offset}.log: {reason}");
-                    segment.log_bytes = position as u32;
-                    break;
-                }
-            };
-            let header = &found.header;
-            let interval_bytes = self.opening.config.index_interval_bytes;
-            pending.add(&mut segment, header, found.position as u32, interval_bytes);
-            self.epochs.assign(header.leader_epoch, header.base_offset);
-            aborted.extend(replay.apply(&found, marker));
-            end = header.next_offset();
-        }
-        self.effort.recovered_bytes += u64::from(segment.log_bytes - position);
-        let is_cut = segment.log_bytes < file_bytes;
-        if is_cut {
-            self.effort.truncated_bytes += u64::from(file_bytes - segment.log_bytes);
-            self.dir.change("truncate", &segment, Kind::Log, || {
-                file.set_len(u64::from(segment.log_bytes))?;
-                file.sync()
-            })?;
-        }
-        pending.add_time(&segment);
-        let aborted: Vec<u8> = aborted.iter().flat_map(|a| a.to_bytes()).collect();
-        self.write_indexes(&mut segment, &mut pending, &aborted)?;
-        self.segments[at] = segment;
-        self.pending = pending;
-        Ok((end, is_cut))
-    }
-
-    /// Cuts the indexes to what lies below `from`. Where to read from, and the last timestamp of
-    /// what is kept.
-    fn keep_indexes(
-        &self,
-        segment: &mut Segment,
-        from: Option<Offset>,
-    ) -> Result<(u32, Option<TimestampMs>), LogError> {
-        let relative = from.and_then(|f| segment.relative(f));
-        let mut bytes = [0, 0, 0];
-        let mut position = 0;
-        let mut last = None;
-        if let (Some(relative), Some(from)) = (relative, from)
-            && segment.offset_index_bytes > 0
-            && segment.time_index_bytes > 0
-        {
-            let file = self.dir.open(segment, Kind::OffsetIndex)?;
-            let below = OffsetIndex::new(&*file, segment.offset_index_bytes).below(relative);
-            let (offsets, entry) = self.dir.read(segment, Kind::OffsetIndex, below)?;
-            let file = self.dir.open(segment, Kind::TimeIndex)?;
-            let below = TimeIndex::new(&*file, segment.time_index_bytes).below(relative);
-            let (times, time_entry) = self.dir.read(segment, Kind::TimeIndex, below)?;
-            if let Some(entry) = entry.filter(|e| self.is_true(segment, e.position, *e)) {
-                position = entry.position;
-                last = time_entry;
-                bytes[0] = offsets * offset_index::ENTRY_BYTES;
-                bytes[1] = times * time_index::ENTRY_BYTES;
-                if segment.txn_index_bytes > 0 {
-                    let file = self.dir.open(segment, Kind::TxnIndex)?;
-                    let below = txn_index::count_below(&*file, segment.txn_index_bytes, from);
-                    bytes[2] =
-                        self.dir.read(segment, Kind::TxnIndex, below)? * txn_index::ENTRY_BYTES;
-                }
-            }
-        }
-        let kinds = [Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex];
-        for (kind, bytes) in kinds.into_iter().zip(bytes) {
-            *segment.bytes_mut(kind) = bytes;
-        }
-        segment.max_timestamp = Some(super::segment::MaxTimestamp {
-            timestamp: last.map_or(TimestampMs::NONE, |e| e.timestamp),
-            offset: last.map_or(segment.base_offset, |e| segment.absolute(e.relative_offset)),
-        });
-        Ok((position, last.map(|e| e.timestamp)))
-    }
-
-    /// Whether the log has what an index entry says.
-    fn is_true(&self, segment: &Segment, position: u32, entry: offset_index::OffsetEntry) -> bool {
-        let Ok(file) = self.dir.open(segment, Kind::Log) else {
-            return false;
-        };
-        let (position, end) = (u64::from(position), u64::from(segment.log_bytes));
-        let offset = segment.absolute(entry.relative_offset);
-        let found = find_offset(&*file, position, end, offset);
-        matches!(found, Ok(Some(f)) if f.position == position && f.header.last_offset() == offset)
-    }
-
-    /// Puts the new entries behind those that were kept.
-    fn write_indexes(
-        &self,
-        segment: &mut Segment,
-        pending: &mut PendingIndex,
-        aborted: &[u8],
-    ) -> Result<(), LogError> {
-        let offsets = std::mem::take(&mut pending.offsets);
-        let times = std::mem::take(&mut pending.times);
-        let offsets: Vec<u8> = offsets.iter().flat_map(|e| e.to_bytes()).collect();
-        let times: Vec<u8> = times.iter().flat_map(|e| e.to_bytes()).collect();
-        for (kind, bytes) in [
-            (Kind::OffsetIndex, &offsets[..]),
-            (Kind::TimeIndex, &times),
-            (Kind::TxnIndex, aborted),
-        ] {
-            let path = self.dir.segment_file(segment.base_offset, kind);
-            let keep_bytes = u64::from(*segment.bytes_mut(kind));
-            if kind == Kind::TxnIndex && keep_bytes == 0 && bytes.is_empty() {
-                self.dir.core.remove_if_there(&path)?;
-                continue;
-            }
-            let file = self.dir.create(segment, kind)?;
-            self.dir.change("write", segment, kind, || {
-                file.set_len(keep_bytes)?;
-                file.write_at(&mut [IoSlice::new(bytes)], keep_bytes)
-            })?;
-            *segment.bytes_mut(kind) += bytes.len() as u32;
-        }
         Ok(())
     }
 
@@ -577,22 +410,4 @@ impl Opener<'_> {
         }
         Ok(())
     }
-}
-
-/// The next batch that is right in itself and fits the segment, with its marker.
-fn next_sound(
-    scan: &mut BatchScan<'_>,
-    segment: &Segment,
-) -> Result<Option<(Found, Option<crate::record::Marker>)>, ScanError> {
-    let Some(found) = scan.next_checked()? else {
-        return Ok(None);
-    };
-    if segment.relative(found.header.last_offset()).is_none() {
-        return Err(ScanError::Invalid {
-            position: found.position,
-            reason: "its offsets are too large for the segment",
-        });
-    }
-    let marker = marker_of(scan, &found)?;
-    Ok(Some((found, marker)))
 }

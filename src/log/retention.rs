@@ -1,9 +1,9 @@
 //! Which old segments go, and when.
 //!
 //! 1. Segments go from the start of the log only, and only below the high watermark.
-//! 2. A segment goes if its largest timestamp is older than `retention.ms`, or the log without it is
-//!    still larger than `retention.bytes`, or it lies below the log start offset. A topic that is
-//!    only compacted loses segments for the last reason alone.
+//! 2. A segment goes if its largest timestamp is older than `retention.ms`, or the log without it
+//!    is still larger than `retention.bytes`, or it lies below the log start offset. A topic that
+//!    is only compacted loses segments for the last reason alone.
 //! 3. If the active segment goes too, a new one is begun, so that the log's end is not forgotten.
 //!
 //! A crash after some of the renames leaves the rest in the log: they go next time.

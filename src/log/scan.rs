@@ -1,8 +1,8 @@
 //! Steps from batch to batch through a segment's `.log`.
 //!
-//! A window of the file is read at a time: small for a look-up, which needs a few headers, large for
-//! recovery, which needs everything. A batch whose header cannot be one, whose offsets do not follow
-//! or that goes over the end is [`ScanError::Invalid`]; whether its bytes are right is the
+//! A window of the file is read at a time: small for a look-up, which needs a few headers, large
+//! for recovery, which needs everything. A batch whose header cannot be one, whose offsets do not
+//! follow or that goes over the end is [`ScanError::Invalid`]; whether its bytes are right is the
 //! caller's question ([`BatchView::is_crc_right`]).
 
 use std::io;
@@ -67,11 +67,6 @@ impl<'a> BatchScan<'a> {
             window_start: 0,
             window_bytes,
         }
-    }
-
-    /// Where the next batch starts: the end of what is valid so far.
-    pub fn position(&self) -> u64 {
-        self.position
     }
 
     pub fn next_header(&mut self) -> Result<Option<Found>, ScanError> {
@@ -208,7 +203,7 @@ mod tests {
                 Ok(Some(_)) => batches += 1,
                 Ok(None) => return (batches, None),
                 Err(ScanError::Invalid { position, .. }) => {
-                    assert_eq!(scan.position(), position);
+                    assert_eq!(scan.position, position);
                     return (batches, Some(position));
                 }
                 Err(ScanError::Io(e)) => panic!("{e}"),

@@ -3,13 +3,14 @@
 //! `truncate_to`, and what a crash leaves after each step:
 //!
 //! 1. Segments behind the cut are renamed, the newest first, each one's `.log` first: the log is
-//!    shorter from the end, and indexes without a log are removed at the next start.
+//!    shorter from the end, and indexes without a log are removed at the next start. Then the
+//!    directory is synced.
 //! 2. The indexes of the segment with the cut are cut and synced: they name less than the log has,
 //!    which is allowed.
 //! 3. Its log is cut and synced. Nothing of the old end can come back under what is appended next.
 //! 4. Snapshots and epochs above the cut go. Left ones are ignored and cut at the next start.
-//! 5. The recovery point goes down, in memory. On disk it may still be above the log's end. The first
-//!    append puts that right before it writes (`DirCore::write_recovery_points`).
+//! 5. The recovery point goes down, in memory. On disk it may still be above the log's end. The
+//!    first append puts that right before it writes (`DirCore::write_recovery_points`).
 //!
 //! A crash before 3 leaves records that the leader will have cut again.
 
@@ -79,24 +80,30 @@ impl Log {
     /// Under the writer's lock.
     pub(super) fn set_log_start(&self, offset: Offset) {
         self.log_start.store(offset.0, Ordering::SeqCst);
-        self.recovery.fetch_max(offset.0, Ordering::SeqCst);
         self.view.lock().epochs.truncate_from_start(offset);
     }
 
     /// Takes the segments out that start above `offset`.
     fn take_out_above(&self, offset: Offset, now: TimestampMs) -> Result<(), LogError> {
+        let mut taken = false;
         loop {
             let segment = {
                 let view = self.view.lock();
                 *view.active()
             };
             if segment.base_offset <= offset {
-                return Ok(());
+                break;
             }
+            taken = true;
             self.hide_active(&segment)?;
             let paths = self.dir.take_out(&segment)?;
             self.delete_later(paths, now);
         }
+        if taken {
+            // Or they could come back behind a log that was cut: a gap that nobody would notice.
+            self.dir.core.sync_dir(&self.dir.path())?;
+        }
+        Ok(())
     }
 
     /// Readers must not find a segment that is being taken out, and the one before becomes active.
@@ -227,12 +234,15 @@ impl Log {
     ) -> Result<(), LogError> {
         writer.written_back_bytes = 0;
         writer.is_dir_dirty = true;
+        let active = self.view.lock().active().base_offset;
+        writer.unsynced_from = writer.unsynced_from.min(active);
         let segments = {
             let mut view = self.view.lock();
             view.epochs.truncate_from_end(end);
             view.segments.clone()
         };
-        let log_start = self.log_start_offset().min(end);
+        let log_start_was = self.log_start_offset();
+        let log_start = log_start_was.min(end);
         self.log_start.store(log_start.0, Ordering::SeqCst);
         self.recovery.fetch_min(end.0, Ordering::SeqCst);
         self.write_epochs()?;
@@ -249,7 +259,16 @@ impl Log {
         replay.segments(&self.dir, &segments, log_start)?;
         writer.producers = replay.producers;
         self.view.lock().transactions = replay.transactions;
-        self.dir.core.sync_dir(&self.dir.path())
+        self.dir.core.sync_dir(&self.dir.path())?;
+        self.lower_start_on_disk(log_start_was, log_start)
+    }
+
+    /// A start above the log's end would make the next start drop the new records.
+    fn lower_start_on_disk(&self, was: Offset, is: Offset) -> Result<(), LogError> {
+        if was > is {
+            self.dir.core.write_log_starts()?;
+        }
+        Ok(())
     }
 
     /// Takes every segment out and begins a new one, whose file is made at once: its name is all
@@ -277,6 +296,8 @@ impl Log {
         writer.producers = Default::default();
         writer.written_back_bytes = 0;
         writer.unflushed_records = 0;
+        writer.unsynced_from = offset;
+        self.recovery_max.store(i64::MAX, Ordering::SeqCst);
         for segment in old.iter().rev() {
             let paths = self.dir.take_out(segment)?;
             self.delete_later(paths, now);
@@ -289,10 +310,6 @@ impl Log {
         self.write_epochs()?;
         self.dir.create(&segment, Kind::Log)?;
         self.dir.core.sync_dir(&self.dir.path())?;
-        if log_start_was > offset {
-            // A start above the log's end would make the next start drop the new records.
-            self.dir.core.write_log_starts()?;
-        }
-        Ok(())
+        self.lower_start_on_disk(log_start_was, offset)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! 1. A planner sees every record that an earlier planner planned, committed or not.
 //! 2. What waits when a commit ends goes into one entry, so a burst of changes costs few syncs.
-//! 3. An answer leaves once every record it may rest on is committed and applied: its own, and those
-//!    of the planners before it.
+//! 3. An answer leaves once every record it may rest on is committed and applied: its own, and
+//!    those of the planners before it.
 //! 4. Only one entry is under way at a time. When it fails, nothing was planned on top of it.
 //!
 //! ```text

@@ -21,6 +21,7 @@ mod identity;
 mod keys;
 mod log_store;
 mod network;
+mod packing;
 mod published;
 mod raft_types;
 mod snapshot_store;
@@ -39,9 +40,6 @@ use crate::host::{KeyValue, random, tasks};
 use crate::metadata::{Draw, MetadataImage, Plan};
 use crate::types::BrokerId;
 
-#[cfg(test)]
-mod tests;
-
 use controller::{Controller, Job, job};
 use log_store::LogStore;
 use published::Published;
@@ -59,12 +57,15 @@ pub struct QuorumConfig {
     pub node_id: BrokerId,
     /// Generated for an empty store of a single voter when not given.
     pub cluster_id: Option<String>,
-    /// The voters and their `host:port`, this node among them. Only an empty store is formatted with
-    /// them; afterwards the log says who votes.
+    /// The voters and their `host:port`, this node among them. Only an empty store is formatted
+    /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
     pub snapshot_entries: u64,
     pub snapshot_bytes: u64,
+    /// How often a leader lets several voters know that it is there. An election begins when they
+    /// heard nothing for five to ten times as long.
+    pub heartbeat_interval_ms: u64,
 }
 
 impl QuorumConfig {
@@ -77,6 +78,7 @@ impl QuorumConfig {
             voters: BTreeMap::from([(node_id, String::new())]),
             snapshot_entries: 1000,
             snapshot_bytes: 4 << 20,
+            heartbeat_interval_ms: 200,
         }
     }
 
@@ -84,7 +86,10 @@ impl QuorumConfig {
         // openraft's clock ticks once per one and a half heartbeats. A single voter needs no clock:
         // it leads from the start and nobody waits for its heartbeats.
         let single = self.voters.len() == 1;
-        let heartbeat_interval_ms = if single { 3_600_000 } else { 200 };
+        let heartbeat_interval_ms = match single {
+            true => 3_600_000,
+            false => self.heartbeat_interval_ms,
+        };
         let config = openraft::Config {
             cluster_name: "metadata".into(),
             heartbeat_interval: heartbeat_interval_ms,
@@ -110,6 +115,7 @@ pub struct Quorum {
     cluster_id: Arc<str>,
     raft: Raft,
     published: Arc<Published>,
+    snapshots: SnapshotStore,
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
 }
 
@@ -130,7 +136,7 @@ impl Quorum {
         let log = LogStore::open(store.clone())?;
         let appended_bytes = log.appended_bytes().clone();
         let snapshots = SnapshotStore::open(store)?;
-        let (machine, published) = StateMachine::open(snapshots, appended_bytes.clone())?;
+        let (machine, published) = StateMachine::open(snapshots.clone(), appended_bytes.clone())?;
         let raft_config = Arc::new(config.raft());
         let network = network::Network(transport);
         let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine).await?;
@@ -148,6 +154,7 @@ impl Quorum {
             cluster_id,
             raft,
             published,
+            snapshots,
             jobs,
         });
         quorum.initialize(&config).await?;
@@ -205,8 +212,8 @@ impl Quorum {
         self.raft.metrics().borrow().current_leader.map(broker_id)
     }
 
-    /// Runs `planner` on the controller, commits what it plans and gives its answer once this node's
-    /// image has the change. A planner whose time is up before its turn is not run.
+    /// Runs `planner` on the controller, commits what it plans and gives its answer once this
+    /// node's image has the change. A planner whose time is up before its turn is not run.
     pub async fn submit<T, F>(&self, timeout: Duration, planner: F) -> Result<T, QuorumError>
     where
         T: Send + 'static,
@@ -250,6 +257,9 @@ impl Quorum {
     pub async fn shutdown(&self) {
         // It fails when the task panicked, and then it has stopped as well.
         let _ = self.raft.shutdown().await;
+        let snapshots = self.snapshots.clone();
+        // The same goes for a snapshot that is being written.
+        let _ = tasks::spawn_blocking(move || snapshots.close()).await;
     }
 }
 
@@ -265,3 +275,15 @@ impl Draw for HostDraw {
         (random::seed() % end as u64) as usize
     }
 }
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod crash_tests;
+
+#[cfg(test)]
+mod store_tests;
+
+#[cfg(test)]
+mod voters_tests;

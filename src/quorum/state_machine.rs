@@ -1,7 +1,7 @@
 //! The state machine of the quorum: it applies committed entries to the image and publishes it.
 //!
-//! The image lives in memory only. After a start it is that of the last snapshot, and openraft gives
-//! the entries behind it again.
+//! The image lives in memory only. After a start it is that of the last snapshot, and openraft
+//! gives the entries behind it again.
 
 use std::io::Cursor;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use super::machine::{GroupMachine, TopicsSource};
+use super::machine::{ClusterView, GroupMachine};
 use crate::coordinator::runtime::{CoordinatorLog, Runtime};
 use crate::host::Clock;
 use crate::machine::group::command::*;
@@ -34,7 +34,7 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
         log: Arc<L>,
         clock: Arc<dyn Clock>,
         commit_timeout: Duration,
-        source: Arc<dyn TopicsSource>,
+        source: Arc<dyn ClusterView>,
         partition_count: i32,
     ) -> Self {
         GroupCoordinator {
@@ -221,7 +221,7 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
                 Err(error) => described.extend(
                     groups
                         .into_iter()
-                        .map(|group| DescribedGroup::failed(group, client_error(error))),
+                        .map(|group| DescribedGroup::failed(group, client_error(error), None)),
                 ),
             }
         }
@@ -237,11 +237,11 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
             let command = Command::ConsumerGroupDescribe(groups.clone());
             match self.runtime.call(partition, command).await {
                 Ok(reply) => described.extend(expect_reply!(reply, ConsumerGroupDescribe)),
-                Err(error) => described.extend(
-                    groups
-                        .into_iter()
-                        .map(|group| ConsumerDescribedGroup::failed(group, client_error(error))),
-                ),
+                Err(error) => {
+                    described.extend(groups.into_iter().map(|group| {
+                        ConsumerDescribedGroup::failed(group, client_error(error), None)
+                    }))
+                }
             }
         }
         described

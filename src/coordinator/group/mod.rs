@@ -3,8 +3,11 @@
 
 mod coordinator;
 mod machine;
+mod observer;
+mod source;
 #[cfg(test)]
 mod tests;
 
 pub use coordinator::GroupCoordinator;
-pub use machine::{GroupMachine, TopicsSource};
+pub use machine::{ClusterView, GroupMachine};
+pub use source::{ClusterSource, group_config};

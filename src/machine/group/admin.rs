@@ -1,50 +1,80 @@
 //! What administrators ask of all kinds of groups: describe, list, delete, and expiry.
 
+use std::collections::BTreeSet;
+
 use super::command::{DescribedGroup, ListGroups, ListedGroup, Now};
 use super::dispatch::Step;
 use super::records::Record;
 use super::{Group, GroupId, Groups, Output};
 use crate::types::{ErrorCode, ProducerId, TimestampMs};
 
+/// The topics that a group uses: their offsets neither expire nor may be deleted.
+pub(super) enum Subscribed<'a> {
+    /// Not known which.
+    All,
+    Names(BTreeSet<&'a str>),
+}
+
+impl Subscribed<'_> {
+    pub(super) fn contains(&self, topic: &str) -> bool {
+        match self {
+            Subscribed::All => true,
+            Subscribed::Names(names) => names.contains(topic),
+        }
+    }
+}
+
 impl Group {
     fn listed(&self) -> ListedGroup {
         match self {
             Group::Classic(group) => group.listed(),
+            Group::Consumer(group) => group.listed(),
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Group::Classic(group) => group.is_empty(),
+            Group::Consumer(group) => group.is_empty(),
         }
     }
 
-    pub(super) fn is_subscribed_to(&self, topic: &str) -> bool {
+    pub(super) fn subscribed(&self) -> Subscribed<'_> {
         match self {
-            Group::Classic(group) => group.is_subscribed_to(topic),
+            Group::Classic(group) => group.subscribed(),
+            Group::Consumer(group) => Subscribed::Names(group.subscribed_names()),
         }
     }
 
     pub(super) fn validate_offset_delete(&self) -> Result<(), ErrorCode> {
         match self {
             Group::Classic(group) => group.validate_offset_delete(),
+            // What is subscribed to is refused topic by topic.
+            Group::Consumer(_) => Ok(()),
         }
     }
 
     fn offsets_age_from(&self) -> Result<Option<TimestampMs>, ()> {
         match self {
             Group::Classic(group) => group.offsets_age_from(),
+            Group::Consumer(_) => Ok(None),
         }
     }
 
-    fn tombstones(&self, id: &GroupId) -> Vec<Record> {
+    pub(super) fn tombstones(&self, id: &GroupId) -> Vec<Record> {
         match self {
             Group::Classic(_) => vec![Record::GroupMetadata {
                 group: id.clone(),
                 value: None,
             }],
+            Group::Consumer(group) => group.tombstones(),
         }
     }
+}
+
+fn not_found(id: &GroupId, why: &str) -> DescribedGroup {
+    let message = format!("Group {id} {why}");
+    DescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound, message)
 }
 
 impl Groups {
@@ -53,7 +83,8 @@ impl Groups {
         ids.iter()
             .map(|id| match self.groups.get(id) {
                 Some(Group::Classic(group)) => group.describe(),
-                _ => DescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound),
+                Some(Group::Consumer(_)) => not_found(id, "is not a classic group."),
+                None => not_found(id, "not found."),
             })
             .collect()
     }
@@ -100,7 +131,7 @@ impl Groups {
             let (expired, nothing_left) = self.offsets.plan_expire(
                 id,
                 age_from,
-                |topic| group.is_subscribed_to(topic),
+                &group.subscribed(),
                 now.wall,
                 self.config.offsets_retention_ms,
             );
@@ -109,7 +140,7 @@ impl Groups {
                 records.extend(group.tombstones(id));
             }
         }
-        output.is_divisible |= output.records.is_empty();
+        output.is_divisible = true;
         self.emit(records, ProducerId::NONE, output);
         self.arm_offset_expiry(now);
     }

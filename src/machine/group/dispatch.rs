@@ -10,7 +10,7 @@ use crate::types::{ErrorCode, ProducerId};
 
 /// The longest id or name that is taken: member ids are made of them with 37 characters more, and
 /// have to fit the format's int16 strings.
-const NAME_BYTES_MAX: usize = 32_000;
+pub(super) const NAME_BYTES_MAX: usize = 32_000;
 
 /// What one step needs beside the machine.
 pub(super) struct Step<'a> {
@@ -77,6 +77,20 @@ impl Groups {
             Command::DescribeGroups(ids) => Reply::DescribeGroups(self.describe(&ids)),
             Command::ListGroups(filter) => Reply::ListGroups(self.list(&filter)),
             Command::DeleteGroups(ids) => Reply::DeleteGroups(self.delete(&ids, step)),
+            Command::ConsumerGroupHeartbeat(request) => {
+                Reply::ConsumerGroupHeartbeat(self.consumer_heartbeat(*request, step))
+            }
+            Command::ConsumerGroupDescribe(ids) => {
+                Reply::ConsumerGroupDescribe(self.describe_consumer(&ids, step.topics))
+            }
+            Command::TopicsChanged(topics) => {
+                for group in self.groups.values_mut() {
+                    if let Group::Consumer(group) = group {
+                        group.on_topics_changed(&topics);
+                    }
+                }
+                Reply::Done
+            }
             Command::PartitionsDeleted(partitions) => {
                 let records = self.offsets.plan_delete_partitions(&partitions);
                 step.output.is_divisible = true;
@@ -89,7 +103,7 @@ impl Groups {
                 Reply::Done
             }
             Command::SetConfig(config) => {
-                self.config = *config;
+                self.set_config(*config);
                 Reply::Done
             }
             _ => Reply::Done,
@@ -98,7 +112,7 @@ impl Groups {
     }
 
     /// Runs `act` on a group with everything it needs.
-    fn with_group<T>(
+    pub(super) fn with_group<T>(
         &mut self,
         id: &str,
         step: &mut Step<'_>,
@@ -120,6 +134,9 @@ impl Groups {
             let reply = JoinGroupReply::failed(&*request.member_id, error);
             return step.reply(token, Reply::JoinGroup(reply));
         }
+        if matches!(self.groups.get(&request.group), Some(Group::Consumer(g)) if g.is_empty()) {
+            self.remove_empty(&request.group, step);
+        }
         let is_new = !self.groups.contains_key(&request.group);
         if is_new && !request.member_id.is_empty() {
             let error = ErrorCode::UnknownMemberId;
@@ -131,9 +148,17 @@ impl Groups {
             step.output.records.push(group.empty_record());
             self.insert_classic(group);
         }
-        self.with_group(&request.group, step, |group, context| match group {
-            Group::Classic(group) => group.join(token, &request, context),
+        let is_classic = self.with_group(&request.group, step, |group, context| match group {
+            Group::Classic(group) => {
+                group.join(token, &request, context);
+                true
+            }
+            Group::Consumer(_) => false,
         });
+        if is_classic == Some(false) {
+            let reply = self.classic_join_to_consumer(&request, step);
+            step.reply(token, Reply::JoinGroup(reply));
+        }
     }
 
     fn validate_join(&self, request: &JoinGroup) -> Result<(), ErrorCode> {
@@ -170,7 +195,13 @@ impl Groups {
                 group.sync(token, request, context);
                 true
             }
-            Group::Classic(_) => false,
+            Group::Consumer(group) if !group.is_empty() => {
+                let reply = group.classic_sync(request, context);
+                let reply = reply.unwrap_or_else(SyncGroupReply::failed);
+                context.reply(token, Reply::SyncGroup(reply));
+                true
+            }
+            _ => false,
         });
         if found != Some(true) {
             step.reply(token, Reply::SyncGroup(SyncGroupReply::failed(error)));
@@ -183,6 +214,7 @@ impl Groups {
         }
         self.with_group(&request.group, step, |group, context| match group {
             Group::Classic(group) => group.heartbeat(request, context),
+            Group::Consumer(group) => group.classic_heartbeat(request, context),
         })
         .unwrap_or(ErrorCode::UnknownMemberId)
     }
@@ -196,6 +228,7 @@ impl Groups {
         }
         let left = self.with_group(&request.group, step, |group, context| match group {
             Group::Classic(group) => group.leave(request, context),
+            Group::Consumer(group) => group.classic_leave(request, context),
         });
         left.unwrap_or_else(|| LeaveGroupReply {
             error: ErrorCode::None,

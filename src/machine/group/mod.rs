@@ -21,6 +21,8 @@ mod admin;
 pub mod classic;
 pub mod command;
 mod config;
+pub mod consumer;
+mod consumer_commands;
 mod dispatch;
 mod offset_commands;
 mod offsets;
@@ -39,11 +41,13 @@ use std::sync::Arc;
 
 use classic::ClassicGroup;
 use command::{EndTransaction, Now, Reply, Tick, Token};
+use consumer::ConsumerGroup;
+use dispatch::Step;
 use offsets::Offsets;
 use records::Record;
 use timers::{TimerKey, TimerKind, Timers};
 
-use crate::types::{ProducerEpoch, ProducerId, TimestampMs};
+use crate::types::{ProducerEpoch, ProducerId};
 
 pub type GroupId = Arc<str>;
 pub type MemberId = Arc<str>;
@@ -81,6 +85,10 @@ impl Context<'_> {
         self.timers.cancel(group, kind);
     }
 
+    fn is_timer_set(&self, group: &GroupId, kind: TimerKind) -> bool {
+        self.timers.is_set(group, kind)
+    }
+
     fn append(&mut self, record: Record) {
         self.output.records.push(record);
     }
@@ -93,6 +101,7 @@ impl Context<'_> {
 #[derive(Debug)]
 enum Group {
     Classic(Box<ClassicGroup>),
+    Consumer(Box<ConsumerGroup>),
 }
 
 /// The groups of one coordinator partition.
@@ -114,6 +123,11 @@ impl Groups {
         }
     }
 
+    /// Dynamic configurations have changed.
+    pub fn set_config(&mut self, config: GroupConfig) {
+        self.config = config;
+    }
+
     /// Takes a record into the state: one that was just decided, or one that is being loaded.
     /// `producer_id`: of the transaction it belongs to.
     pub fn apply(&mut self, record: &Record, producer_id: ProducerId) {
@@ -125,11 +139,7 @@ impl Groups {
                 value,
             } => {
                 if value.is_some() && !self.groups.contains_key(group) {
-                    let never = Now {
-                        wall: TimestampMs::NONE,
-                        tick: Tick(0),
-                    };
-                    self.insert_classic(ClassicGroup::new(group.clone(), never));
+                    self.insert_simple(group);
                 }
                 let value = value.as_ref();
                 self.offsets
@@ -145,7 +155,7 @@ impl Groups {
                 group,
                 value: Some(value),
             } => self.insert_classic(ClassicGroup::from_value(group.clone(), value)),
-            _ => {}
+            _ => self.apply_consumer(record),
         }
     }
 
@@ -180,6 +190,7 @@ impl Groups {
         for group in self.groups.values_mut() {
             match group {
                 Group::Classic(group) => group.on_loaded(&mut context),
+                Group::Consumer(group) => group.on_loaded(&mut context),
             }
         }
         self.arm_offset_expiry(now);
@@ -193,32 +204,54 @@ impl Groups {
 
     /// Does everything that is due.
     pub fn expire(&mut self, now: Now, topics: &dyn Topics) -> Output {
-        let mut output = Output::default();
+        let mut step = Step {
+            now,
+            topics,
+            output: Output::default(),
+        };
+        let mut expires_offsets = false;
         while let Some(key) = self.timers.pop_due(now.tick) {
-            if key.kind == TimerKind::OffsetExpiry {
-                self.expire_offsets(now, &mut output);
-            } else {
-                self.on_timer(key, now, topics, &mut output);
+            match key.kind {
+                TimerKind::OffsetExpiry => expires_offsets = true,
+                _ => self.on_timer(key, &mut step),
             }
         }
-        output
+        if expires_offsets && step.output.records.is_empty() {
+            self.expire_offsets(now, &mut step.output);
+        } else if expires_offsets {
+            // It may be much, in several batches: not together with what has to be one.
+            self.timers
+                .set(&"".into(), TimerKind::OffsetExpiry, now.tick);
+        }
+        step.output
     }
 
-    fn on_timer(&mut self, key: TimerKey, now: Now, topics: &dyn Topics, output: &mut Output) {
-        let mut context = Context {
-            now,
-            config: &self.config,
-            topics,
-            timers: &mut self.timers,
-            output,
-        };
-        match (self.groups.get_mut(&key.group), key.kind) {
-            (Some(Group::Classic(group)), TimerKind::Join) => group.on_join_timer(&mut context),
-            (Some(Group::Classic(group)), TimerKind::Sync) => group.on_sync_timer(&mut context),
-            (Some(Group::Classic(group)), TimerKind::Session(member)) => {
-                group.on_session_timer(&member, &mut context);
+    fn on_timer(&mut self, key: TimerKey, step: &mut Step<'_>) {
+        let due = self.with_group(&key.group, step, |group, context| match (group, key.kind) {
+            (Group::Classic(group), kind) => {
+                match kind {
+                    TimerKind::Join => group.on_join_timer(context),
+                    TimerKind::Sync => group.on_sync_timer(context),
+                    TimerKind::Session(member) => group.on_session_timer(&member, context),
+                    _ => {}
+                }
+                None
             }
-            _ => {}
+            (Group::Consumer(group), TimerKind::Assignment) => {
+                group.on_assignment_timer(context);
+                None
+            }
+            (
+                Group::Consumer(_),
+                TimerKind::ConsumerSession(member)
+                | TimerKind::ConsumerRebalance(member)
+                | TimerKind::ConsumerJoin(member)
+                | TimerKind::ConsumerSync(member),
+            ) => Some(member),
+            (Group::Consumer(_), _) => None,
+        });
+        if let Some(member) = due.flatten() {
+            self.fence(&key.group, &member, step);
         }
     }
 
@@ -226,7 +259,8 @@ impl Groups {
     fn arm_offset_expiry(&mut self, now: Now) {
         let nobody: GroupId = "".into();
         let armed = self.timers.is_set(&nobody, TimerKind::OffsetExpiry);
-        if !armed && !(self.groups.is_empty() && self.offsets.is_empty()) {
+        let is_empty = self.groups.is_empty() && self.offsets.is_empty();
+        if !armed && !is_empty {
             let at = now
                 .tick
                 .plus_ms(self.config.offsets_retention_check_interval_ms);

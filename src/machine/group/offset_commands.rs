@@ -55,6 +55,12 @@ impl Groups {
             Some(Group::Classic(group)) => {
                 group.validate_offset_commit(&request.member_id, instance, generation, false)
             }
+            Some(Group::Consumer(group)) => group.validate_offset_commit(
+                &request.member_id,
+                generation,
+                &request.partitions,
+                request.api_version < 9,
+            ),
         }
     }
 
@@ -97,11 +103,31 @@ impl Groups {
                 request.generation_id,
                 true,
             ),
+            Some(Group::Consumer(group)) => group
+                .validate_offset_commit(
+                    &request.member_id,
+                    request.generation_id,
+                    &request.partitions,
+                    false,
+                )
+                .map_err(|error| match error {
+                    ErrorCode::StaleMemberEpoch => ErrorCode::IllegalGeneration,
+                    other => other,
+                }),
         }
     }
 
     /// A group that does not exist has committed nothing.
     pub(super) fn fetch_offsets(&self, request: &OffsetFetch) -> OffsetFetchReply {
+        if let Some(Group::Consumer(group)) = self.groups.get(&request.group) {
+            let member_id = request.member_id.as_deref();
+            if let Err(error) = group.validate_offset_fetch(member_id, request.member_epoch) {
+                return OffsetFetchReply {
+                    error,
+                    partitions: Vec::new(),
+                };
+            }
+        }
         let partitions = request.partitions.as_deref();
         OffsetFetchReply {
             error: ErrorCode::None,
@@ -129,10 +155,11 @@ impl Groups {
         if let Err(error) = group.validate_offset_delete() {
             return failed(error);
         }
+        let subscribed = group.subscribed();
         let mut records = Vec::new();
         let mut partitions = Vec::new();
         for (topic, partition) in &request.partitions {
-            if group.is_subscribed_to(topic) {
+            if subscribed.contains(topic) {
                 partitions.push(ErrorCode::GroupSubscribedToTopic);
             } else {
                 partitions.push(ErrorCode::None);

@@ -89,6 +89,17 @@ pub fn encode_assignment(version: i16, assigned: &BTreeMap<String, Vec<i32>>) ->
     writer.finish()
 }
 
+/// The partitions of an assignment by topic.
+pub fn decode_assignment(bytes: &[u8]) -> Result<BTreeMap<String, Vec<i32>>, RecordError> {
+    let mut reader = Reader::new(bytes);
+    reader.i16()?;
+    let topics = reader.vec(false, |reader| {
+        let topic = reader.string(false)?;
+        Ok((topic, reader.vec(false, |reader| reader.i32())?))
+    })?;
+    Ok(topics.into_iter().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

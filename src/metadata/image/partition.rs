@@ -4,8 +4,8 @@
 //!
 //! 1. A partition is 72 bytes. Lists of brokers are shared between partitions where they are equal,
 //!    and what only a reassignment or an ELR needs is behind one pointer that is usually empty.
-//! 2. The list is cut into chunks that images share. Changing one partition copies its chunk and the
-//!    list of chunks, not the other partitions.
+//! 2. The list is cut into chunks that images share. Changing one partition copies its chunk and
+//!    the list of chunks, not the other partitions.
 //!
 //! ```text
 //! Partitions -> [chunk 0] -> partitions 0..64

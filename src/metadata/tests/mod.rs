@@ -93,7 +93,8 @@ pub(super) fn new_topic(name: &str, num_partitions: i32, replication_factor: i16
     }
 }
 
-/// Plans topics with defaults of three partitions and one replica; a configuration `bad` is refused.
+/// Plans topics with defaults of three partitions and one replica; a configuration `bad` is
+/// refused.
 pub(super) fn plan_topics(
     image: &MetadataImage,
     topics: &[NewTopic],

@@ -160,7 +160,7 @@ fn one_topic_is_refused_as_kafka_refuses_it() {
         ),
     ];
     for (topic, refusal) in cases {
-        let plan = plan_topics(&image, &[topic.clone()], false);
+        let plan = plan_topics(&image, std::slice::from_ref(&topic), false);
         assert_eq!(plan.records, [], "{topic:?}");
         let name = topic.name.clone();
         assert_eq!(answers(&image, &[topic]), [(name, refused(refusal))]);

@@ -173,6 +173,21 @@ impl Record {
         }
     }
 
+    /// Whether the record takes back what its key said.
+    pub fn is_tombstone(&self) -> bool {
+        match self {
+            Record::OffsetCommit { value, .. } => value.is_none(),
+            Record::GroupMetadata { value, .. } => value.is_none(),
+            Record::ConsumerGroupMetadata { value, .. } => value.is_none(),
+            Record::ConsumerGroupPartitionMetadata { present, .. } => !present,
+            Record::ConsumerGroupMemberMetadata { value, .. } => value.is_none(),
+            Record::ConsumerGroupTargetAssignmentMetadata { value, .. } => value.is_none(),
+            Record::ConsumerGroupTargetAssignmentMember { value, .. } => value.is_none(),
+            Record::ConsumerGroupCurrentMemberAssignment { value, .. } => value.is_none(),
+            Record::ConsumerGroupRegularExpression { value, .. } => value.is_none(),
+        }
+    }
+
     /// The group the record belongs to.
     pub fn group(&self) -> &GroupId {
         match self {

@@ -3,3 +3,4 @@
 mod parse;
 mod scenario;
 mod show;
+mod simulation;
