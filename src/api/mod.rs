@@ -143,7 +143,11 @@ mod tests {
                 assert!(layout.request(version).is_some(), "{} v{version}", row.name);
                 let codec = wire::codec_version(row.key, version);
                 let by_values = row.values_from.is_some_and(|from| version >= from);
-                assert!(codec.is_some() != by_values, "{} v{version}: one codec", row.name);
+                assert!(
+                    codec.is_some() != by_values,
+                    "{} v{version}: one codec",
+                    row.name
+                );
             }
         }
     }
