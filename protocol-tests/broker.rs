@@ -4,6 +4,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::connection::Connection;
 use crate::request;
 
@@ -111,6 +113,23 @@ impl Broker {
         1024 * kib
             .and_then(|kib| kib.parse::<u64>().ok())
             .expect("a number")
+    }
+}
+
+impl Broker {
+    /// Asks a broker that [`Broker::start`] has started to end, and whether it does in time.
+    pub fn ends_within(&mut self, limit: Duration) -> bool {
+        let started = self.started.as_mut().expect("a broker of this test");
+        let pid = Pid::from_child(&started.child);
+        kill_process(pid, Signal::TERM).expect("a broker that runs");
+        let begun = Instant::now();
+        while begun.elapsed() < limit {
+            if started.child.try_wait().expect("a child").is_some() {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
     }
 }
 

@@ -51,6 +51,16 @@ impl Connection {
         self.send_raw(&[&length, frame].concat());
     }
 
+    /// The same socket, to send from another thread.
+    pub fn sender(&self) -> TcpStream {
+        self.stream.try_clone().expect("a socket")
+    }
+
+    /// Ends the connection, whoever else uses its socket.
+    pub fn close(self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
     pub fn close_write(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }

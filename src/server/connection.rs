@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::frames::{FrameBudget, FrameError, FrameReader, RequestFrame};
+use super::frames::{FrameBudget, FrameError, FrameReader, RequestFrame, SMALL_FRAME_BYTES};
 use super::send::send_chunks;
 use crate::api::{Answer, Chunk, CloseReason, Connection, Order, Reply};
 
@@ -141,7 +141,9 @@ impl<S: Service> State<S> {
         let timer = sleep_until(last_activity + idle_max.min(STALL_MAX));
         tokio::pin!(timer);
         loop {
-            self.start_buffered();
+            while self.start_buffered() {
+                tokio::task::yield_now().await;
+            }
             let sent = tokio::select! {
                 biased;
                 sent = self.send_ready(idle_max) => sent,
@@ -195,23 +197,28 @@ impl<S: Service> State<S> {
         self.ending.get_or_insert(why);
     }
 
-    /// Starts every buffered request that may start now.
-    fn start_buffered(&mut self) {
+    /// Starts every buffered request that may start now. True after one that is so large that
+    /// others should have their turn.
+    fn start_buffered(&mut self) -> bool {
         while self.ending.is_none() && self.has_room() {
             let frame = match self.held.take() {
                 Some(frame) => frame,
                 None => match self.reader.next_buffered() {
                     Ok(Some(frame)) => frame,
-                    Ok(None) => return,
-                    Err(error) => return self.end(error.into()),
+                    Ok(None) => return false,
+                    Err(error) => {
+                        self.end(error.into());
+                        return false;
+                    }
                 },
             };
             let alone = self.service.order(&frame.bytes) == Order::Alone;
             if alone && !self.unanswered.is_empty() {
                 self.held = Some(frame);
-                return;
+                return false;
             }
             self.alone = alone;
+            let is_large = frame.bytes.len() > SMALL_FRAME_BYTES;
             let mut frame = frame;
             self.alone_budget = frame.budget.take_if(|_| alone);
             let answer = self.service.call(&self.connection, frame);
@@ -224,7 +231,11 @@ impl<S: Service> State<S> {
             }
             self.finished_bytes += bytes;
             self.unanswered.push_back(Unanswered { answer, bytes });
+            if is_large {
+                return true;
+            }
         }
+        false
     }
 
     /// Whether another request may start.

@@ -283,6 +283,44 @@ mod tests {
         assert!(next(&mut reader, &server).await.unwrap().is_empty());
     }
 
+    /// A reader whose client has announced a megabyte and sent `bytes` of it, all of which are read.
+    async fn announced(budget: &FrameBudget, bytes: usize) -> (FrameReader, TcpStream, TcpStream) {
+        let (mut client, server) = pair().await;
+        let mut reader = FrameReader::new(budget.clone(), 1 << 20);
+        client.write_all(&(1i32 << 20).to_be_bytes()).await.unwrap();
+        client.write_all(&vec![0; bytes]).await.unwrap();
+        while reader.buffer.len() < (4 + bytes).min(SMALL_FRAME_BYTES) {
+            reader.read_from(&server).await.unwrap();
+        }
+        (reader, client, server)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_frames_share_the_budget() {
+        let budget = FrameBudget::new(1 << 20);
+        let (little, _client, _server) = announced(&budget, 1000).await;
+        assert!(
+            little.reserved.is_none(),
+            "it has sent too little to be given any"
+        );
+        let (mut first, _client, server) = announced(&budget, SMALL_FRAME_BYTES + 9).await;
+        first.read_from(&server).await.unwrap();
+        assert!(first.reserved.is_some() && first.is_in_frame());
+        let (mut second, _client, server) = announced(&budget, SMALL_FRAME_BYTES + 9).await;
+        let waited = tokio::time::timeout(PACE_GRACE, second.read_from(&server)).await;
+        assert!(waited.is_err() && budget.is_waited_for());
+        assert!(
+            !second.is_in_frame(),
+            "it is not the client that is waited for"
+        );
+        assert!(!first.is_in_the_way());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert!(first.is_in_the_way() && !second.is_in_the_way());
+        drop(first);
+        second.read_from(&server).await.unwrap();
+        assert!(second.reserved.is_some() && !budget.is_waited_for());
+    }
+
     #[tokio::test]
     async fn bad_lengths_are_refused_from_the_length_alone() {
         for len in [0i32, -1, 1025, i32::MAX, i32::MIN] {
