@@ -186,7 +186,7 @@ impl Fixture {
     async fn new() -> Self {
         let log = Arc::new(MemoryLog::default());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let make = |_| Counter::default();
+        let make = |_, _| Counter::default();
         let runtime = Runtime::new(log.clone(), clock, COMMIT_TIMEOUT, make);
         runtime.elect(0, LeaderEpoch(1));
         let fixture = Fixture { log, runtime };

@@ -7,4 +7,5 @@ mod machine;
 mod tests;
 
 pub use coordinator::GroupCoordinator;
+pub(super) use coordinator::client_error;
 pub use machine::{GroupMachine, TopicsSource};
