@@ -27,6 +27,8 @@ VENV = os.path.join(CACHE, "venv")
 PORTS = range(21600, 21700, 2)
 
 _print = threading.Lock()
+# Clients that run, each in a process group of its own; a signal ends them too.
+children = set()
 
 
 def say(line):
@@ -208,9 +210,15 @@ def scratch():
         else:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def interrupted(*_):
+        for process in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        sys.exit(130)
+
     atexit.register(clean)
     for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
-        signal.signal(number, lambda *_: sys.exit(130))
+        signal.signal(number, interrupted)
     try:
         yield folder
     finally:

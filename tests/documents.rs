@@ -6,10 +6,13 @@
 
 /// Each document with what it should be.
 fn documents() -> Vec<(&'static str, String)> {
-    vec![(
-        "docs/configuration.md",
-        klamm::config::configuration_markdown(),
-    )]
+    vec![
+        (
+            "docs/configuration.md",
+            klamm::config::configuration_markdown(),
+        ),
+        ("docs/protocol.md", klamm::api::protocol_markdown()),
+    ]
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub const OPERATIONS_NOT_ASKED: i32 = i32::MIN;
 /// Every operation that a topic has (`AclEntry.supportedOperations`): nobody is refused any
 /// without an authorizer.
 pub const TOPIC_OPERATIONS: i32 = 3576;
+/// The same for a group.
+pub const GROUP_OPERATIONS: i32 = 3400;
 /// The same for the cluster.
 pub const CLUSTER_OPERATIONS: i32 = 8096;
 

@@ -1,7 +1,7 @@
 //! The coordinator runtime: drives one pure machine per partition of an internal topic.
 //!
 //! ```text
-//!   submit -> [lock: handle (decides and applies) -> append -> queue the replies] -> committed -> reply
+//!   submit -> [lock: handle (decides, applies) -> append -> queue replies] -> committed -> reply
 //!
 //!   elect: Loading --(log read to its end)--> Active --(append fails)--> Loading
 //!   resign: gone; everything that waits is answered NOT_COORDINATOR

@@ -62,8 +62,8 @@ pub trait CoordinatorLog: Send + Sync + 'static {
     /// Whether an append would be taken now (leadership, in-sync replicas).
     fn may_append(&self, partition: i32) -> Result<(), ErrorCode>;
 
-    /// Appends as the leader of `leader_epoch`; returns the offset after the last record. That it is
-    /// committed is told by `Runtime::on_high_watermark`, which may be called from within.
+    /// Appends as the leader of `leader_epoch`; returns the offset after the last record. That it
+    /// is committed is told by `Runtime::on_high_watermark`, which may be called from within.
     fn append(
         &self,
         partition: i32,

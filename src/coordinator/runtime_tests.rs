@@ -1,4 +1,4 @@
-//! The runtime over a log in memory whose commits the test decides about, and a machine that counts.
+//! The runtime over a log in memory, with commits when the test says so, and a machine that counts.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

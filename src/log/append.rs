@@ -236,6 +236,9 @@ impl Log {
         now: TimestampMs,
     ) -> Result<(), LogError> {
         self.write_pending(true)?;
+        // Before the snapshot is there; a roll before this one has set a lower bound.
+        self.recovery_max
+            .fetch_min(base_offset.0 - 1, Ordering::SeqCst);
         self.write_snapshot(writer, base_offset)?;
         writer.written_back_bytes = 0;
         let segment = Segment::new(base_offset, self.dir.core.files.new_key(), now);

@@ -26,6 +26,8 @@ use super::segment::Segment;
 /// What a flush has to make durable, taken under the writer's lock.
 struct Dirty {
     to: Offset,
+    /// Everything before this segment is among `files`, or was synced before.
+    active_base: Offset,
     files: Vec<(Segment, Kind, Arc<dyn File>)>,
     is_dir_dirty: bool,
     is_parent_dirty: bool,
@@ -108,7 +110,9 @@ impl Log {
         let recovery_point = self.recovery_point();
         let segments: Vec<Segment> = {
             let view = self.view.lock();
-            let first = view.segment_of(recovery_point).unwrap_or(0);
+            // A segment may be flushed to its end while it is active, and its indexes not yet.
+            let from = recovery_point.min(writer.unsynced_from);
+            let first = view.segment_of(from).unwrap_or(0);
             view.segments[first..].to_vec()
         };
         let mut files = Vec::new();
@@ -127,8 +131,12 @@ impl Log {
             }
         }
         writer.unflushed_records = 0;
+        let active = segments.last().expect("a log has a segment");
+        let active_base = active.base_offset;
+        writer.unsynced_from = active_base;
         Ok(Dirty {
             to: self.log_end_offset(),
+            active_base,
             files,
             is_dir_dirty: std::mem::take(&mut writer.is_dir_dirty),
             is_parent_dirty: std::mem::take(&mut writer.is_parent_dirty),
@@ -152,7 +160,18 @@ impl Log {
             self.dir.core.sync_dir(&self.dir.core.path)?;
         }
         self.recovery.fetch_max(dirty.to.0, Ordering::SeqCst);
+        self.raise_recovery_max(dirty.active_base);
         Ok(())
+    }
+
+    /// All segments before the one at `active_base` are synced whole.
+    fn raise_recovery_max(&self, active_base: Offset) {
+        // Rolls come under this lock.
+        let _writer = self.writer.lock();
+        let view = self.view.lock();
+        let above = view.segments.iter().find(|s| s.base_offset > active_base);
+        let max = above.map_or(i64::MAX, |s| s.base_offset.0 - 1);
+        self.recovery_max.store(max, Ordering::SeqCst);
     }
 
     /// Writes `leader-epoch-checkpoint` if it does not say what memory says.

@@ -37,10 +37,42 @@ use super::segment::{PendingIndex, Segment, Tail};
 pub enum Origin {
     /// A producer: sequences and epochs are checked, repeats are answered.
     Client,
+    /// A producer within a transaction that was verified (KIP-890).
+    Transaction(Verified),
     /// A coordinator of this broker (also transaction markers): epochs are checked.
     Coordinator,
     /// WriteTxnMarkers with transaction version 2: an equal producer epoch is refused too.
     MarkerV2,
+}
+
+impl Origin {
+    pub(super) fn is_client(self) -> bool {
+        matches!(self, Origin::Client | Origin::Transaction(_))
+    }
+}
+
+/// The coordinator has said that the transaction is open. Holds for as long as no marker of the
+/// producer is appended after `guard` was taken, which must be before the coordinator is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    pub guard: VerificationGuard,
+    /// Transactions v2: a producer that is not known here starts with sequence 0.
+    pub starts_at_zero: bool,
+}
+
+/// How many markers of a producer this log has taken in since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VerificationGuard(pub(super) u32);
+
+/// What a log knows of a producer's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerTxn {
+    pub guard: VerificationGuard,
+    /// NONE: the producer is not known here.
+    pub producer_epoch: ProducerEpoch,
+    pub is_open: bool,
+    /// Nothing of the present epoch was appended but a marker.
+    pub ends_with_marker: bool,
 }
 
 /// What an append as leader needs besides the batch.
@@ -111,7 +143,7 @@ pub struct Deletion {
 }
 
 /// What only the one who appends needs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
     pub producers: Producers,
     /// Up to where write-back of the active segment was started.
@@ -122,9 +154,27 @@ pub(super) struct Writer {
     pub is_dir_dirty: bool,
     /// The directory's own name is not durable yet.
     pub is_parent_dirty: bool,
+    /// The base offset of the first segment whose indexes are not synced.
+    pub unsynced_from: Offset,
     /// Producer snapshots that are not at a segment's base offset, ascending.
     pub snapshots: Vec<Offset>,
     pub is_closed: bool,
+}
+
+impl Writer {
+    pub fn new(producers: Producers, snapshots: Vec<Offset>, unsynced_from: Offset) -> Writer {
+        Writer {
+            producers,
+            written_back_bytes: 0,
+            unflushed_records: 0,
+            uncheckpointed_bytes: 0,
+            is_dir_dirty: false,
+            is_parent_dirty: false,
+            unsynced_from,
+            snapshots,
+            is_closed: false,
+        }
+    }
 }
 
 /// What readers see.
@@ -182,6 +232,10 @@ pub struct Log {
     pub(super) log_start: AtomicI64,
     pub(super) log_end: AtomicI64,
     pub(super) recovery: AtomicI64,
+    /// The highest recovery point that may be written to disk. Below the log's end only between a
+    /// roll and the next flush: at the base offset of a new segment is a producer snapshot, which
+    /// the recovery point must not reach before the indexes of the old segment are synced.
+    pub(super) recovery_max: AtomicI64,
     /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
     pub(super) checkpointed: AtomicI64,
 }
@@ -213,6 +267,7 @@ impl Log {
             log_start: AtomicI64::new(offsets.log_start.0),
             log_end: AtomicI64::new(offsets.log_end.0),
             recovery: AtomicI64::new(offsets.recovery_point.0),
+            recovery_max: AtomicI64::new(i64::MAX),
             checkpointed: AtomicI64::new(offsets.checkpointed.0),
         }
     }
@@ -308,6 +363,11 @@ impl Log {
         self.writer.lock().producers.expire(now, expiration_ms)
     }
 
+    /// What is known of a producer's transaction in this partition.
+    pub fn producer_txn(&self, producer_id: ProducerId) -> ProducerTxn {
+        self.writer.lock().producers.transaction_of(producer_id)
+    }
+
     /// By producer id.
     pub fn active_producers(&self) -> Vec<ActiveProducer> {
         let writer = self.writer.lock();
@@ -360,7 +420,8 @@ impl Log {
 
     /// See `DirCore::write_recovery_points`.
     pub(super) fn announce_recovery_point(&self) -> Offset {
-        let point = self.recovery.load(Ordering::SeqCst);
+        let max = self.recovery_max.load(Ordering::SeqCst);
+        let point = self.recovery.load(Ordering::SeqCst).min(max);
         self.checkpointed.fetch_max(point, Ordering::SeqCst);
         Offset(point.min(self.recovery.load(Ordering::SeqCst)))
     }

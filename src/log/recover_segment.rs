@@ -28,6 +28,8 @@ impl Opener<'_> {
         replay: &mut Replay,
     ) -> Result<(Offset, bool), LogError> {
         let mut segment = self.segments[at];
+        let made_from = self.made_from.unwrap_or(segment.base_offset);
+        self.made_from = Some(made_from.min(segment.base_offset));
         let (position, last_timestamp) = self.keep_indexes(&mut segment, from)?;
         let mut pending = PendingIndex {
             last_timestamp,

@@ -75,6 +75,8 @@ pub(super) struct Opener<'a> {
     pub epochs: Epochs,
     pub pending: PendingIndex,
     pub effort: Effort,
+    /// The base offset of the first segment whose indexes were made anew.
+    pub made_from: Option<Offset>,
 }
 
 /// Opens, and where it must be recovers, the log in `dir`.
@@ -88,6 +90,7 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
         epochs: read_epochs(&dir)?,
         pending: PendingIndex::default(),
         effort: Effort::default(),
+        made_from: None,
     };
     for files in &inventory.segments {
         let segment = opener.segment(files)?;
@@ -106,17 +109,17 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
         epochs,
         pending,
         effort,
+        made_from,
         ..
     } = opener;
     let first = segments[0].base_offset;
     let log_start = opening.log_start.max(first);
-    let writer = Writer {
-        producers: replay.producers,
-        snapshots: strays(&snapshots, &segments),
-        uncheckpointed_bytes: effort.recovered_bytes,
-        is_dir_dirty: effort != Effort::default(),
-        ..Writer::default()
-    };
+    let active = segments[segments.len() - 1].base_offset;
+    let unsynced_from = made_from.map_or(active, |m| m.min(active));
+    let strays = strays(&snapshots, &segments);
+    let mut writer = Writer::new(replay.producers, strays, unsynced_from);
+    writer.uncheckpointed_bytes = effort.recovered_bytes;
+    writer.is_dir_dirty = effort != Effort::default();
     let mut view = View::new(segments, epochs, &writer.producers);
     view.transactions = replay.transactions;
     view.pending = pending;
@@ -278,6 +281,7 @@ impl Opener<'_> {
                 let epochs = self.epochs.clone();
                 let (end, is_cut) = self.recover_segment(at, None, &mut replay)?;
                 self.epochs = epochs;
+                self.sync_indexes(at)?;
                 if is_cut {
                     return Err(LogError::Corrupt {
                         path: self.dir.segment_file(base_offset, Kind::Log),
@@ -292,6 +296,18 @@ impl Opener<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What lies below a snapshot is trusted the next time.
+    fn sync_indexes(&self, at: usize) -> Result<(), LogError> {
+        let segment = &self.segments[at];
+        for kind in [Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex] {
+            if *segment.clone().bytes_mut(kind) > 0 {
+                let file = self.dir.open(segment, kind)?;
+                self.dir.change("sync", segment, kind, || file.sync())?;
+            }
+        }
+        self.dir.core.sync_dir(&self.dir.path())
     }
 
     fn recover(&mut self, damaged: &[Offset]) -> Result<(Replay, Offset), LogError> {
@@ -349,7 +365,8 @@ impl Opener<'_> {
                 self.drop_segments_from(at)?;
                 break;
             }
-            if at > first {
+            // One at or below the recovery point would say that the indexes below are synced.
+            if at > first && base_offset > self.opening.recovery_point {
                 self.write_snapshot(base_offset, replay)?;
             }
             let (end, is_cut) = self.recover_segment(at, from, replay)?;

@@ -234,6 +234,8 @@ impl Log {
     ) -> Result<(), LogError> {
         writer.written_back_bytes = 0;
         writer.is_dir_dirty = true;
+        let active = self.view.lock().active().base_offset;
+        writer.unsynced_from = writer.unsynced_from.min(active);
         let segments = {
             let mut view = self.view.lock();
             view.epochs.truncate_from_end(end);
@@ -294,6 +296,8 @@ impl Log {
         writer.producers = Default::default();
         writer.written_back_bytes = 0;
         writer.unflushed_records = 0;
+        writer.unsynced_from = offset;
+        self.recovery_max.store(i64::MAX, Ordering::SeqCst);
         for segment in old.iter().rev() {
             let paths = self.dir.take_out(segment)?;
             self.delete_later(paths, now);

@@ -148,8 +148,8 @@ impl Partition {
         }
     }
 
-    /// Whether acks=all may be promised: `min.insync.replicas` replicas are in sync. A topic with
-    /// fewer replicas than that needs all it has, because eligible leader replicas are on (KIP-966).
+    /// Whether acks=all may be promised: `min.insync.replicas` replicas are in sync. A topic that
+    /// has fewer needs all of them, because eligible leader replicas are on (KIP-966).
     pub fn has_enough_replicas(&self) -> bool {
         let leadership = self.leadership.load();
         let wanted = self.topic_config.load().min_insync_replicas.max(1) as usize;

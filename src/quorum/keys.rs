@@ -4,10 +4,10 @@
 //! key                          value
 //! 'c'                          the last committed log id, or an earlier one
 //! 'i'                          Identity: whose store this is
-//! 'l' index(8) part(4)         a log entry
+//! 'l' index(8) part(4)         a log entry, packed
 //! 'p'                          the last purged log id
 //! 'S'                          SnapshotHeader: the snapshot that counts
-//! 's' generation(8) part(4)    a snapshot
+//! 's' generation(8) part(4)    a snapshot, packed
 //! 'v'                          the vote
 //! ```
 //!

@@ -23,6 +23,7 @@ use crate::host::{KeyValue, tasks};
 
 use super::QuorumError;
 use super::keys::{self, Parts};
+use super::packing::{pack, unpack};
 use super::raft_types::{Entry, LogId, StorageError, Types, Vote};
 
 #[derive(Clone)]
@@ -67,7 +68,7 @@ impl LogStore {
         })
     }
 
-    /// How many bytes of entries were appended since this was last asked to forget them.
+    /// How many bytes of entries, unpacked, were appended since the last snapshot.
     pub(super) fn appended_bytes(&self) -> &Arc<AtomicU64> {
         &self.appended_bytes
     }
@@ -115,7 +116,8 @@ impl LogStore {
 fn read_entries(store: &dyn KeyValue, start: u64, end: &[u8]) -> Result<Vec<Entry>, QuorumError> {
     let mut entries: Vec<Entry> = Vec::new();
     Parts::Log.read(store, start, end, |_, bytes| {
-        entries.push(keys::decode("a log entry", bytes)?);
+        let bytes = unpack("a log entry", bytes)?;
+        entries.push(keys::decode("a log entry", &bytes)?);
         Ok(())
     })?;
     Ok(entries)
@@ -189,9 +191,9 @@ impl RaftLogStorage<Types> for LogStore {
         let mut changes = Vec::new();
         for entry in &entries {
             let bytes = keys::encode(entry);
-            self.appended_bytes
-                .fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            changes.extend(Parts::Log.put(entry.log_id.index, 0, &bytes));
+            let appended = bytes.len() as u64;
+            self.appended_bytes.fetch_add(appended, Ordering::Relaxed);
+            changes.extend(Parts::Log.put(entry.log_id.index, 0, &pack(&bytes)));
         }
         if let Some(committed) = self.state.lock().committed.take() {
             changes.push(keys::put(keys::COMMITTED, &committed));

@@ -21,6 +21,7 @@ mod identity;
 mod keys;
 mod log_store;
 mod network;
+mod packing;
 mod published;
 mod raft_types;
 mod snapshot_store;

@@ -1,4 +1,4 @@
-//! Snapshots: the image as records, one after the other, in the key-value store.
+//! Snapshots: the image as records, one after the other and packed, in the key-value store.
 //!
 //! Writing one, by steps, and what a crash after each leaves behind:
 //!
@@ -19,6 +19,7 @@ use crate::types::Offset;
 
 use super::QuorumError;
 use super::keys::{self, Parts};
+use super::packing::{pack, unpack};
 use super::raft_types::{LogId, SnapshotMeta};
 
 /// About 1 MiB.
@@ -57,8 +58,8 @@ impl SnapshotStore {
         })
     }
 
-    /// Lets a snapshot that is being written end and allows no other: openraft may still have one in
-    /// mind when it has stopped, and the store belongs to the next one then.
+    /// Lets a snapshot that is being written end and allows no other: openraft may still have one
+    /// in mind when it has stopped, and the store belongs to the next one then.
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
     }
@@ -133,7 +134,7 @@ pub(super) fn encode_image(image: &MetadataImage) -> Vec<u8> {
         rmp_serde::encode::write_named(&mut bytes, &record)
             .expect("a record has no value MessagePack cannot hold");
     }
-    bytes
+    pack(&bytes)
 }
 
 /// The image of a snapshot that ends with `last`.
@@ -147,7 +148,8 @@ pub(super) fn decode_image(
         image.begin_entry(offset_of(last), last.leader_id.term);
     }
     let mut delta = ImageDelta::default();
-    let mut reader = Cursor::new(bytes);
+    let bytes = unpack(place, bytes)?;
+    let mut reader = Cursor::new(&*bytes);
     while (reader.position() as usize) < bytes.len() {
         let record: MetadataRecord = rmp_serde::from_read(&mut reader)
             .map_err(|error| keys::damaged(place, error.to_string()))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use super::machine::{GroupMachine, TopicsSource};
+use super::machine::{ClusterView, GroupMachine};
 use crate::coordinator::runtime::{CoordinatorLog, Runtime};
 use crate::host::Clock;
 use crate::machine::group::command::*;
@@ -34,7 +34,7 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
         log: Arc<L>,
         clock: Arc<dyn Clock>,
         commit_timeout: Duration,
-        source: Arc<dyn TopicsSource>,
+        source: Arc<dyn ClusterView>,
         partition_count: i32,
     ) -> Self {
         GroupCoordinator {

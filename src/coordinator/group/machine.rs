@@ -9,8 +9,8 @@ use crate::machine::group::command::{Command, Now, Reply, Tick, Token};
 use crate::machine::group::records::{Record, RecordError};
 use crate::machine::group::{GroupConfig, Groups, Output, Topics};
 
-/// Where the current topics and configurations come from.
-pub trait TopicsSource: Send + Sync {
+/// What coordinators see of the cluster: the topics and configurations of the moment.
+pub trait ClusterView: Send + Sync {
     fn topics(&self) -> Arc<dyn Topics>;
 
     fn config(&self) -> GroupConfig;
@@ -22,11 +22,11 @@ const BATCH_BYTES_MAX: usize = 512 * 1024;
 
 pub struct GroupMachine {
     groups: Groups,
-    source: Arc<dyn TopicsSource>,
+    source: Arc<dyn ClusterView>,
 }
 
 impl GroupMachine {
-    pub fn new(source: Arc<dyn TopicsSource>) -> Self {
+    pub fn new(source: Arc<dyn ClusterView>) -> Self {
         GroupMachine {
             groups: Groups::new(source.config()),
             source,
@@ -100,6 +100,7 @@ impl Machine for GroupMachine {
                 | Command::ConsumerGroupDescribe(_)
                 | Command::ListGroups(_)
                 | Command::SetConfig(_)
+                | Command::TopicsChanged(_)
         )
     }
 
@@ -122,6 +123,8 @@ impl Machine for GroupMachine {
     }
 
     fn on_loaded(&mut self, now: Moment) -> Step<Reply> {
+        // It may have changed since loading began.
+        self.groups.set_config(self.source.config());
         let topics = self.source.topics();
         let output = self.groups.on_loaded(now_of(now), &*topics);
         GroupMachine::step(now, output)

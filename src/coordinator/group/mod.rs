@@ -3,9 +3,12 @@
 
 mod coordinator;
 mod machine;
+mod observer;
+mod source;
 #[cfg(test)]
 mod tests;
 
 pub use coordinator::GroupCoordinator;
 pub(super) use coordinator::client_error;
-pub use machine::{GroupMachine, TopicsSource};
+pub use machine::{ClusterView, GroupMachine};
+pub use source::{ClusterSource, group_config};

@@ -66,7 +66,7 @@ impl CoordinatorLog for EagerLog {
 
 struct NoTopics;
 
-impl TopicsSource for NoTopics {
+impl ClusterView for NoTopics {
     fn topics(&self) -> Arc<dyn Topics> {
         Arc::new(TopicMap::default())
     }

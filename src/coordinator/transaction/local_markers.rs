@@ -111,6 +111,16 @@ impl LocalMarkers {
     }
 
     async fn append(&self, marker: Marker, partition: &Arc<Partition>) -> Result<(), ErrorCode> {
+        // It comes again after a crash between the marker and the record of the completion. In
+        // version 2 nothing can have happened since, so it need not stand there twice.
+        let known = partition.log.producer_txn(marker.producer.producer_id);
+        if marker.transaction_version.bumps_epoch()
+            && known.ends_with_marker
+            && !known.is_open
+            && known.producer_epoch == marker.producer.producer_epoch
+        {
+            return wait_for_replicas(partition, partition.log.log_end_offset()).await;
+        }
         if !partition.has_enough_replicas() {
             return Err(ErrorCode::NotEnoughReplicas);
         }

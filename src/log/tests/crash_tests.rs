@@ -1,8 +1,8 @@
 //! Every change to the disk fails once, in every way, and the log is opened again.
 //!
 //! The script below is run with the n-th change failing, for every n until nothing fails any more.
-//! Up to the failure a model of plain vectors goes along. After it the disk crashes in each of four
-//! ways; what is then found must be what the model allows:
+//! Up to the failure a model of plain vectors goes along. After it the disk crashes in each of
+//! eight ways; what is then found must be what the model allows:
 //!
 //! 1. The log is a leading part of what was appended, byte for byte, no shorter than what was
 //!    flushed; of a killed process nothing that was answered is missing.
@@ -46,6 +46,7 @@ enum Step {
     Retention,
     Advance(i64),
     HighWatermarks,
+    RecoveryPoints,
 }
 
 fn small_segments() -> LogConfig {
@@ -55,6 +56,10 @@ fn small_segments() -> LogConfig {
         retention_bytes: 1500,
         ..LogConfig::default()
     }
+}
+
+fn later(ms: i64) -> TimestampMs {
+    TimestampMs(NOW.0 + ms)
 }
 
 fn script() -> Vec<Step> {
@@ -69,38 +74,52 @@ fn script() -> Vec<Step> {
         Follow(batches.collect())
     };
     vec![
-        Append(batch(3), 0),                  // 0-2
+        Append(batch_at(3, later(1)), 0),     // 0-2
         Append(idempotent(1, 0, 0, 2), 0),    // 3-4
         Append(transactional(2, 0, 0, 2), 0), // 5-6
         Flush,
-        Append(batch(3), 0),               // 7-9
+        Append(batch_at(3, later(2)), 0),  // 7-9
         Append(idempotent(1, 0, 2, 2), 1), // 10-11
         Checkpoint,
         Append(transactional(3, 0, 0, 1), 1),            // 12
         Coordinator(marker(2, 0, MarkerType::Abort, 0)), // 13
-        Append(batch(3), 1),                             // 14-16
+        Append(batch_at(3, later(3)), 1),                // 14-16
         HighWatermarks,
         Append(transactional(3, 0, 1, 1), 1), // 17
         Checkpoint,
-        Append(batch(3), 1), // 18-20
+        Append(batch_at(3, later(4)), 1), // 18-20
         Flush,
+        // Flushed after each one, so also just before and after a segment's end.
+        Append(batch_at(3, later(90)), 1), // 21-23
+        RecoveryPoints,
+        Flush,
+        Append(batch_at(3, later(91)), 1), // 24-26
+        RecoveryPoints,
+        Flush,
+        Append(batch_at(3, later(92)), 1), // 27-29
+        RecoveryPoints,
+        Flush,
+        Append(batch_at(3, later(93)), 1), // 30-32
+        Flush,
+        RecoveryPoints,
+        HighWatermarks,
         // Below what is flushed and checkpointed; then something else is appended.
         Truncate(12),
-        follow(12, 6),       // 12-23
-        Append(batch(2), 3), // 24-25
+        follow(12, 6),                    // 12-23
+        Append(batch_at(2, later(5)), 3), // 24-25
         Flush,
-        Append(batch(2), 3), // 26-27
-        Append(batch(3), 3), // 28-30
-        Append(batch(3), 3), // 31-33
-        Append(batch(3), 3), // 34-36
+        Append(batch_at(2, later(6)), 3), // 26-27
+        Append(batch_at(3, later(7)), 3), // 28-30
+        Append(batch_at(3, later(8)), 3), // 31-33
+        Append(batch_at(3, later(9)), 3), // 34-36
         Checkpoint,
         Advance(5),
         Retention,
         Append(idempotent(1, 0, 4, 2), 3), // 37-38
         Truncate(30),
-        Append(batch(3), 4),
-        Append(batch(3), 4),
-        Append(batch(3), 4),
+        Append(batch_at(3, later(10)), 4),
+        Append(batch_at(3, later(11)), 4),
+        Append(batch_at(3, later(12)), 4),
         Checkpoint,
     ]
 }
@@ -161,6 +180,9 @@ fn run(fixture: &Fixture, model: &mut Model, step: Step) -> Result<(), ()> {
             log.advance_log_start_offset(Offset(offset)).map_err(drop)?;
             model.start_max = offset;
             fixture.dir().write_log_start_offsets().map_err(drop)?;
+        }
+        Step::RecoveryPoints => {
+            fixture.dir().write_recovery_points().map_err(drop)?;
         }
         Step::HighWatermarks => {
             let line = (partition("t", 0), Offset(9));
@@ -241,6 +263,36 @@ fn reopen(disk: &FaultyDisk) -> Option<Fixture> {
     fixture.log.is_some().then_some(fixture)
 }
 
+/// The first record of each timestamp is found, and the largest one.
+fn check_timestamps(log: &Log, found: &[Batch], at: &str) {
+    let start = log.log_start_offset();
+    let mut largest: Option<&Batch> = None;
+    for batch in found {
+        let timestamp = batch.header.max_timestamp;
+        let first = found
+            .iter()
+            .find(|b| b.header.max_timestamp >= timestamp)
+            .unwrap();
+        let expected = first.header.base_offset.max(start);
+        let answer = log.offset_for_timestamp(timestamp).unwrap();
+        assert_eq!(
+            answer.map(|a| a.offset),
+            Some(expected),
+            "{at}: {timestamp}"
+        );
+        if largest.is_none_or(|l| timestamp > l.header.max_timestamp) {
+            largest = Some(batch);
+        }
+    }
+    let answer = log.offset_of_max_timestamp().unwrap();
+    let expected = largest.map(|b| b.header.base_offset.max(start));
+    assert_eq!(
+        answer.map(|a| a.offset),
+        expected,
+        "{at}: largest timestamp"
+    );
+}
+
 /// The producers that a replay of everything gives.
 fn replayed(batches: &[Batch]) -> (Vec<ActiveProducer>, Vec<AbortedTxn>) {
     let fixture = Fixture::new(LogConfig::default());
@@ -306,10 +358,7 @@ fn check(fixture: &mut Fixture, model: &Model, crash: Crash, at: &str) {
         let epoch = log.epoch_at(last);
         assert_eq!(epoch, Some(batch.header.leader_epoch), "{at}: {last}");
     }
-    if let Some(first) = found.first() {
-        let found = log.offset_for_timestamp(NOW).unwrap().unwrap();
-        assert!(found.offset <= first.header.last_offset(), "{at}");
-    }
+    check_timestamps(log, &found, at);
     let kept: Vec<_> = model
         .batches
         .iter()

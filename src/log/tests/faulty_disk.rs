@@ -11,6 +11,7 @@
 //!    all of it, or the length of a file but not its bytes, which then are zeros.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -31,15 +32,34 @@ pub enum Crash {
     PowerCutKeepsNames,
     /// Names and lengths survive, unsynced bytes are zeros.
     PowerCutLeavesZeros,
+    /// Names survive; all bytes of about every second file do, chosen by the number.
+    PowerCutKeepsSome(u32),
 }
 
 impl Crash {
-    pub const ALL: [Crash; 4] = [
+    pub const ALL: [Crash; 8] = [
         Crash::Kill,
         Crash::PowerCut,
         Crash::PowerCutKeepsNames,
         Crash::PowerCutLeavesZeros,
+        Crash::PowerCutKeepsSome(1),
+        Crash::PowerCutKeepsSome(2),
+        Crash::PowerCutKeepsSome(3),
+        Crash::PowerCutKeepsSome(4),
     ];
+
+    /// What it does to this file.
+    fn of_file(self, path: &Path) -> Crash {
+        let Crash::PowerCutKeepsSome(seed) = self else {
+            return self;
+        };
+        let mut hasher = DefaultHasher::new();
+        (seed, path).hash(&mut hasher);
+        match hasher.finish() % 2 {
+            0 => Crash::Kill,
+            _ => Crash::PowerCut,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -135,7 +155,10 @@ impl FaultyDisk {
             }
             let node = match node {
                 Node::Dir => Node::Dir,
-                Node::File(inode) => Node::File(Arc::new(Mutex::new(inode.lock().after(crash)))),
+                Node::File(inode) => {
+                    let inode = inode.lock().after(crash.of_file(path));
+                    Node::File(Arc::new(Mutex::new(inode)))
+                }
             };
             after.insert(path.clone(), node);
         }
@@ -166,7 +189,9 @@ impl Inode {
     fn after(&self, crash: Crash) -> Inode {
         let bytes = match crash {
             Crash::Kill => self.bytes.clone(),
-            Crash::PowerCut | Crash::PowerCutKeepsNames => self.synced.clone(),
+            Crash::PowerCut | Crash::PowerCutKeepsNames | Crash::PowerCutKeepsSome(_) => {
+                self.synced.clone()
+            }
             Crash::PowerCutLeavesZeros => {
                 let mut bytes = self.bytes.clone();
                 for (at, byte) in bytes.iter_mut().enumerate() {

@@ -1,10 +1,28 @@
 //! What administrators ask of all kinds of groups: describe, list, delete, and expiry.
 
+use std::collections::BTreeSet;
+
 use super::command::{DescribedGroup, ListGroups, ListedGroup, Now};
 use super::dispatch::Step;
 use super::records::Record;
 use super::{Group, GroupId, Groups, Output};
 use crate::types::{ErrorCode, ProducerId, TimestampMs};
+
+/// The topics that a group uses: their offsets neither expire nor may be deleted.
+pub(super) enum Subscribed<'a> {
+    /// Not known which.
+    All,
+    Names(BTreeSet<&'a str>),
+}
+
+impl Subscribed<'_> {
+    pub(super) fn contains(&self, topic: &str) -> bool {
+        match self {
+            Subscribed::All => true,
+            Subscribed::Names(names) => names.contains(topic),
+        }
+    }
+}
 
 impl Group {
     fn listed(&self) -> ListedGroup {
@@ -21,10 +39,10 @@ impl Group {
         }
     }
 
-    pub(super) fn is_subscribed_to(&self, topic: &str) -> bool {
+    pub(super) fn subscribed(&self) -> Subscribed<'_> {
         match self {
-            Group::Classic(group) => group.is_subscribed_to(topic),
-            Group::Consumer(group) => group.is_subscribed_to(topic),
+            Group::Classic(group) => group.subscribed(),
+            Group::Consumer(group) => Subscribed::Names(group.subscribed_names()),
         }
     }
 
@@ -107,7 +125,7 @@ impl Groups {
             let (expired, nothing_left) = self.offsets.plan_expire(
                 id,
                 age_from,
-                |topic| group.is_subscribed_to(topic),
+                &group.subscribed(),
                 now.wall,
                 self.config.offsets_retention_ms,
             );
@@ -116,7 +134,7 @@ impl Groups {
                 records.extend(group.tombstones(id));
             }
         }
-        output.is_divisible |= output.records.is_empty();
+        output.is_divisible = true;
         self.emit(records, ProducerId::NONE, output);
         self.arm_offset_expiry(now);
     }

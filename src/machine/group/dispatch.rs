@@ -103,7 +103,7 @@ impl Groups {
                 Reply::Done
             }
             Command::SetConfig(config) => {
-                self.config = *config;
+                self.set_config(*config);
                 Reply::Done
             }
             _ => Reply::Done,

@@ -123,6 +123,11 @@ impl Groups {
         }
     }
 
+    /// Dynamic configurations have changed.
+    pub fn set_config(&mut self, config: GroupConfig) {
+        self.config = config;
+    }
+
     /// Takes a record into the state: one that was just decided, or one that is being loaded.
     /// `producer_id`: of the transaction it belongs to.
     pub fn apply(&mut self, record: &Record, producer_id: ProducerId) {
@@ -204,12 +209,19 @@ impl Groups {
             topics,
             output: Output::default(),
         };
+        let mut expires_offsets = false;
         while let Some(key) = self.timers.pop_due(now.tick) {
-            if key.kind == TimerKind::OffsetExpiry {
-                self.expire_offsets(now, &mut step.output);
-            } else {
-                self.on_timer(key, &mut step);
+            match key.kind {
+                TimerKind::OffsetExpiry => expires_offsets = true,
+                _ => self.on_timer(key, &mut step),
             }
+        }
+        if expires_offsets && step.output.records.is_empty() {
+            self.expire_offsets(now, &mut step.output);
+        } else if expires_offsets {
+            // It may be much, in several batches: not together with what has to be one.
+            self.timers
+                .set(&"".into(), TimerKind::OffsetExpiry, now.tick);
         }
         step.output
     }
@@ -247,7 +259,8 @@ impl Groups {
     fn arm_offset_expiry(&mut self, now: Now) {
         let nobody: GroupId = "".into();
         let armed = self.timers.is_set(&nobody, TimerKind::OffsetExpiry);
-        if !armed && !(self.groups.is_empty() && self.offsets.is_empty()) {
+        let is_empty = self.groups.is_empty() && self.offsets.is_empty();
+        if !armed && !is_empty {
             let at = now
                 .tick
                 .plus_ms(self.config.offsets_retention_check_interval_ms);

@@ -155,10 +155,11 @@ impl Groups {
         if let Err(error) = group.validate_offset_delete() {
             return failed(error);
         }
+        let subscribed = group.subscribed();
         let mut records = Vec::new();
         let mut partitions = Vec::new();
         for (topic, partition) in &request.partitions {
-            if group.is_subscribed_to(topic) {
+            if subscribed.contains(topic) {
                 partitions.push(ErrorCode::GroupSubscribedToTopic);
             } else {
                 partitions.push(ErrorCode::None);

@@ -24,6 +24,7 @@ pub use state::{ClassicState, TRANSITIONS};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::admin::Subscribed;
 use super::command::{
     DescribedGroup, Heartbeat, JoinGroup, JoinGroupReply, ListedGroup, Now, Reply, SyncGroup,
     SyncGroupReply, Token,
@@ -121,10 +122,11 @@ impl ClassicGroup {
     }
 
     /// Without knowledge of the subscriptions every topic counts as subscribed.
-    pub(super) fn is_subscribed_to(&self, topic: &str) -> bool {
+    pub(super) fn subscribed(&self) -> Subscribed<'_> {
         match &self.subscribed_topics {
-            Some(topics) => topics.contains(topic),
-            None => self.uses_consumer_protocol(),
+            Some(topics) => Subscribed::Names(topics.iter().map(String::as_str).collect()),
+            None if self.uses_consumer_protocol() => Subscribed::All,
+            None => Subscribed::Names(BTreeSet::new()),
         }
     }
 

@@ -120,7 +120,8 @@ impl ClassicGroup {
         context.set_timer(&self.group_id, TimerKind::Sync, timeout_ms);
     }
 
-    /// Keeps the leader if it has joined, else takes the first member that has. `false`: nobody has.
+    /// Keeps the leader if it has joined, else takes the first member that has; `false` if nobody
+    /// has.
     fn elect_joined_leader(&mut self) -> bool {
         let Some(leader) = self.leader_id.as_ref() else {
             return false;
@@ -172,11 +173,12 @@ impl ClassicGroup {
             if self.state == ClassicState::PreparingRebalance && self.has_all_members_joined() {
                 self.complete_join(context);
             }
-        } else if let Some(member) = self.members.get(member_id) {
-            if !member.has_satisfied_heartbeat() {
-                self.remove(member_id, ErrorCode::UnknownMemberId, context);
-                self.after_removal(context);
-            }
+            return;
+        }
+        let member = self.members.get(member_id);
+        if member.is_some_and(|m| !m.has_satisfied_heartbeat()) {
+            self.remove(member_id, ErrorCode::UnknownMemberId, context);
+            self.after_removal(context);
         }
     }
 

@@ -43,16 +43,16 @@ pub fn validate(request: &ConsumerGroupHeartbeat, assignors: &[String]) -> Resul
         1.. | LEAVE_GROUP_MEMBER_EPOCH | LEAVE_GROUP_STATIC_MEMBER_EPOCH => {}
         _ => return invalid("MemberEpoch is invalid."),
     }
-    if let Some(assignor) = &request.server_assignor {
-        if !assignors.contains(assignor) {
-            return refused(
-                ErrorCode::UnsupportedAssignor,
-                format!(
-                    "ServerAssignor {assignor} is not supported. Supported assignors: {}.",
-                    assignors.join(", ")
-                ),
-            );
-        }
+    if let Some(assignor) = &request.server_assignor
+        && !assignors.contains(assignor)
+    {
+        return refused(
+            ErrorCode::UnsupportedAssignor,
+            format!(
+                "ServerAssignor {assignor} is not supported. Supported assignors: {}.",
+                assignors.join(", ")
+            ),
+        );
     }
     Ok(())
 }

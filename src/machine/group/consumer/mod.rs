@@ -104,11 +104,9 @@ impl ConsumerGroup {
             Record::ConsumerGroupMetadata {
                 value: Some(value), ..
             } => self.epoch = *value,
-            Record::ConsumerGroupTargetAssignmentMetadata { value, .. } => {
-                if let Some(value) = value {
-                    self.target_epoch = *value;
-                }
-            }
+            Record::ConsumerGroupTargetAssignmentMetadata {
+                value: Some(value), ..
+            } => self.target_epoch = *value,
             Record::ConsumerGroupMemberMetadata { member, value, .. } => match value {
                 Some(value) => self.apply_member(member, value),
                 None => self.forget_member(member),

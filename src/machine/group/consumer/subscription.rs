@@ -44,14 +44,10 @@ impl ConsumerGroup {
         named.chain(matched).map(String::as_str).collect()
     }
 
-    fn subscribed_names(&self) -> BTreeSet<&str> {
+    /// All names that members subscribe to.
+    pub fn subscribed_names(&self) -> BTreeSet<&str> {
         let members = self.members.values();
         members.flat_map(|m| self.names_of(&m.metadata)).collect()
-    }
-
-    pub fn is_subscribed_to(&self, topic: &str) -> bool {
-        let mut members = self.members.values();
-        members.any(|m| self.names_of(&m.metadata).contains(topic))
     }
 
     /// The ids of the topics among `names` that exist, with their partitions.
@@ -81,8 +77,12 @@ impl ConsumerGroup {
 
     /// Topics were made, deleted, or got partitions: looked at with the next heartbeat.
     pub fn on_topics_changed(&mut self, changed: &[crate::types::TopicName]) {
-        let concerns = !self.regexes.is_empty() || changed.iter().any(|t| self.is_subscribed_to(t));
-        self.needs_refresh |= concerns;
+        if self.needs_refresh || !self.regexes.is_empty() {
+            self.needs_refresh = true;
+            return;
+        }
+        let names = self.subscribed_names();
+        self.needs_refresh = changed.iter().any(|topic| names.contains(&**topic));
     }
 
     /// Looks up which topics an expression matches.

@@ -12,6 +12,7 @@
 
 use super::commit::tombstone;
 use super::*;
+use crate::machine::group::admin::Subscribed;
 use crate::machine::group::records::Record;
 use crate::types::TimestampMs;
 
@@ -22,7 +23,7 @@ impl Offsets {
         &self,
         group: &GroupId,
         age_from: Option<TimestampMs>,
-        is_subscribed: impl Fn(&str) -> bool,
+        subscribed: &Subscribed<'_>,
         now: TimestampMs,
         retention_ms: i64,
     ) -> (Vec<Record>, bool) {
@@ -36,7 +37,8 @@ impl Offsets {
                 }
                 at => now >= at,
             };
-            if expired && !is_subscribed(topic) && !self.has_pending(group, topic, partition) {
+            if expired && !subscribed.contains(topic) && !self.has_pending(group, topic, partition)
+            {
                 records.push(tombstone(group, topic, partition));
             } else {
                 nothing_left = false;

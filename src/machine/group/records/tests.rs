@@ -222,39 +222,43 @@ fn a_current_assignment() {
 
 #[test]
 fn a_classic_member_of_a_consumer_group() {
-    let record = Record::ConsumerGroupMemberMetadata {
-        group: "g".into(),
-        member: "m".into(),
-        value: Some(MemberMetadataValue {
-            instance_id: Some("i".into()),
-            rack_id: Some("r".into()),
-            client_id: "c".into(),
-            client_host: "/h".into(),
-            subscribed_topic_names: vec!["a".into(), "b".into()],
-            subscribed_topic_regex: Some("a.*".into()),
-            rebalance_timeout_ms: 5,
-            server_assignor: Some("range".into()),
-            classic: Some(ClassicMemberMetadata {
-                session_timeout_ms: 6,
-                supported_protocols: vec![("range".into(), Bytes::from_static(b"xyz"))],
-            }),
-        }),
+    let record = golden(
+        "0005 0002 6d78 0016 656d784b744654535156574530487333494633474b51",
+        "0000 00 00 04 636964 0b 2f3132372e302e302e31 02 04 666f6f 01 0000ea60 00
+         01 00 1e 01 00002710 02 06 72616e6765 10 0000 00000001 0003 666f6f ffffffff 00 00",
+    );
+    let Record::ConsumerGroupMemberMetadata {
+        value: Some(value), ..
+    } = record
+    else {
+        panic!("{record:?}")
     };
-    let encoded = record.encode();
-    let decoded = Record::decode(&encoded.key, encoded.value.as_deref()).unwrap();
-    assert_eq!(decoded, Some(record));
-    let regex = Record::ConsumerGroupRegularExpression {
-        group: "g".into(),
-        regex: "a.*".into(),
+    let classic = value.classic.unwrap();
+    assert_eq!(classic.session_timeout_ms, 10_000);
+    assert_eq!(classic.supported_protocols[0].0, "range");
+}
+
+#[test]
+fn a_regular_expression() {
+    let key = "0010 0006 753239343334 0003 662e2a";
+    let record = golden(
+        key,
+        "0000 02 04 666f6f 0000000000000bfb 000001a228957e2f 00",
+    );
+    let expected = Record::ConsumerGroupRegularExpression {
+        group: "u29434".into(),
+        regex: "f.*".into(),
         value: Some(RegularExpressionValue {
-            topics: vec!["a".into()],
-            version: 7,
-            timestamp: TimestampMs(8),
+            topics: vec!["foo".into()],
+            version: 3_067,
+            timestamp: TimestampMs(1_795_977_215_535),
         }),
     };
-    let encoded = regex.encode();
-    let decoded = Record::decode(&encoded.key, encoded.value.as_deref()).unwrap();
-    assert_eq!(decoded, Some(regex));
+    assert_eq!(record, expected);
+    golden(key, "");
+    // Nothing matches.
+    let key = "0010 0006 753239343334 0005 7a7a7a2e2a";
+    golden(key, "0000 01 0000000000000bfc 000001a228957fcc 00");
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(super) fn topic_id(n: u128) -> TopicId {
 pub(super) struct Asked {
     pub(super) client: usize,
     pub(super) sent: Tick,
+    /// How many groups of this id had ended when it was answered.
+    pub(super) life: usize,
     pub(super) command: Command,
 }
 
@@ -34,6 +36,8 @@ pub(super) struct World {
     /// What was appended, as bytes; the first `committed` are.
     pub(super) log: Vec<records::Encoded>,
     pub(super) committed: usize,
+    /// The ends of batches: a batch is committed, or lost, as a whole.
+    ends: Vec<usize>,
     /// Replies by the length of the log that they wait for.
     held: Vec<(usize, Token, Reply)>,
     pub(super) asked: BTreeMap<Token, Asked>,
@@ -41,6 +45,8 @@ pub(super) struct World {
     next_token: u64,
     /// Replies that came to clients since the invariants were last asked.
     pub(super) delivered: Vec<(Asked, Reply)>,
+    /// Where in the log groups ended: what has the same id after that is another group.
+    ended: Vec<(usize, GroupId)>,
     /// Requests whose outcome nobody will hear of since then.
     pub(super) lost: Vec<Asked>,
     /// The coordinator was loaded again since then.
@@ -80,11 +86,13 @@ impl World {
             },
             log: Vec::new(),
             committed: 0,
+            ends: Vec::new(),
             held: Vec::new(),
             asked: BTreeMap::new(),
             clients: Vec::new(),
             next_token: 0,
             delivered: Vec::new(),
+            ended: Vec::new(),
             lost: Vec::new(),
             reloaded: false,
             memory: super::invariants::Memory::default(),
@@ -164,29 +172,41 @@ impl World {
     }
 
     fn take(&mut self, output: Output) {
-        self.log.extend(output.records.iter().map(Record::encode));
+        for record in &output.records {
+            if is_end(record) {
+                self.ended.push((self.log.len(), record.group().clone()));
+            }
+            self.log.push(record.encode());
+        }
+        self.ends.push(self.log.len());
         for (token, reply) in output.replies {
             self.held.push((self.log.len(), token, reply));
         }
     }
 
     fn commit(&mut self) {
-        let more = (self.log.len() - self.committed) as u64;
-        self.committed += match self.calm {
-            true => more as usize,
-            false => self.random.below(more + 1) as usize,
+        let committed = self.committed;
+        self.ends.retain(|end| *end > committed);
+        let batches = self.ends.len() as u64;
+        let more = match self.calm {
+            true => batches,
+            false => self.random.below(batches + 1),
         };
+        if more > 0 {
+            self.committed = self.ends[more as usize - 1];
+        }
         let ready = |(end, _, _): &(usize, Token, Reply)| *end <= self.committed;
         let (now, later) = std::mem::take(&mut self.held).into_iter().partition(ready);
         self.held = later;
         let replies: Vec<(usize, Token, Reply)> = now;
-        for (_, token, reply) in replies {
+        for (end, token, reply) in replies {
             let asked = self.asked.remove(&token);
-            let asked = asked.expect("a request is answered once");
+            let mut asked = asked.expect("a request is answered once");
             if !self.calm && self.random.percent(4) {
                 self.lost.push(asked);
                 continue;
             }
+            asked.life = self.lives(&self.clients[asked.client].group, end);
             let client = &mut self.clients[asked.client];
             if client.waiting.is_some_and(|(waiting, _)| waiting == token) {
                 client.waiting = None;
@@ -194,6 +214,11 @@ impl World {
             }
             self.delivered.push((asked, reply));
         }
+    }
+
+    fn lives(&self, group: &str, end: usize) -> usize {
+        let ended = self.ended.iter();
+        ended.filter(|(at, id)| *at < end && **id == *group).count()
     }
 
     fn let_act(&mut self) {
@@ -219,6 +244,7 @@ impl World {
         let asked = Asked {
             client: index,
             sent: now,
+            life: 0,
             command: command.clone(),
         };
         self.asked.insert(token, asked);
@@ -230,6 +256,8 @@ impl World {
     fn reload(&mut self, len: usize) {
         self.reloaded = true;
         self.log.truncate(len);
+        self.ends.retain(|end| *end <= len);
+        self.ended.retain(|(at, _)| *at < len);
         self.held.clear();
         self.lost
             .extend(std::mem::take(&mut self.asked).into_values());
@@ -278,4 +306,12 @@ impl World {
         assert!(output.records.is_empty());
         output.replies.remove(0).1
     }
+}
+
+fn is_end(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::GroupMetadata { value: None, .. }
+            | Record::ConsumerGroupMetadata { value: None, .. }
+    )
 }

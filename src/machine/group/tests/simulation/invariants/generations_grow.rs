@@ -1,6 +1,7 @@
 //! A member is never told a generation, or member epoch, that is lower than one it was told before,
-//! unless it was told to start over. A generation that no leader has synced is not stored, so a
-//! reload may forget it; a member epoch is stored before anybody hears of it.
+//! unless it was told to start over, or the group ended and another of its name began. A generation
+//! that no leader has synced is not stored, so a reload may forget it; a member epoch is stored
+//! before anybody hears of it.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,10 @@ use crate::machine::group::command::{Command, Reply};
 use crate::machine::group::tests::simulation::world::World;
 use crate::types::ErrorCode;
 
-/// The last generation that each client was told.
+/// The last generation that each client was told, and in which life of its group.
 #[derive(Default)]
 pub struct Memory {
-    last: BTreeMap<usize, i32>,
+    last: BTreeMap<usize, (usize, i32)>,
 }
 
 pub fn check(world: &mut World) {
@@ -37,8 +38,8 @@ pub fn check(world: &mut World) {
             last.remove(&asked.client);
         }
         if error == ErrorCode::None && generation != i32::MAX && generation >= 0 {
-            let before = last.insert(asked.client, generation);
-            let grows = before.is_none_or(|before| before <= generation);
+            let before = last.insert(asked.client, (asked.life, generation));
+            let grows = before.is_none_or(|before| before <= (asked.life, generation));
             assert!(grows, "{before:?} -> {generation}: {asked:?}");
         }
     }

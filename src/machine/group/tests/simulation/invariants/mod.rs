@@ -30,7 +30,7 @@ pub(super) fn check(world: &mut World) {
     held_is_known::check(world);
     world.memory.events += 1;
     // These read the whole log.
-    if world.memory.events % 10 == 0 {
+    if world.memory.events.is_multiple_of(10) {
         one_holder::check(world);
         replay_is_live::check(world);
     }
