@@ -221,7 +221,7 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
                 Err(error) => described.extend(
                     groups
                         .into_iter()
-                        .map(|group| DescribedGroup::failed(group, client_error(error))),
+                        .map(|group| DescribedGroup::failed(group, client_error(error), None)),
                 ),
             }
         }
@@ -237,11 +237,11 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
             let command = Command::ConsumerGroupDescribe(groups.clone());
             match self.runtime.call(partition, command).await {
                 Ok(reply) => described.extend(expect_reply!(reply, ConsumerGroupDescribe)),
-                Err(error) => described.extend(
-                    groups
-                        .into_iter()
-                        .map(|group| ConsumerDescribedGroup::failed(group, client_error(error))),
-                ),
+                Err(error) => {
+                    described.extend(groups.into_iter().map(|group| {
+                        ConsumerDescribedGroup::failed(group, client_error(error), None)
+                    }))
+                }
             }
         }
         described

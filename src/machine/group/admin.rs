@@ -72,13 +72,19 @@ impl Group {
     }
 }
 
+fn not_found(id: &GroupId, why: &str) -> DescribedGroup {
+    let message = format!("Group {id} {why}");
+    DescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound, message)
+}
+
 impl Groups {
     /// DescribeGroups, of the classic API.
     pub(super) fn describe(&self, ids: &[GroupId]) -> Vec<DescribedGroup> {
         ids.iter()
             .map(|id| match self.groups.get(id) {
                 Some(Group::Classic(group)) => group.describe(),
-                _ => DescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound),
+                Some(Group::Consumer(_)) => not_found(id, "is not a classic group."),
+                None => not_found(id, "not found."),
             })
             .collect()
     }

@@ -284,6 +284,7 @@ pub struct DescribedGroup {
     pub group: GroupId,
     /// v6+ shows it, with "Dead"; before, 0 and "Dead".
     pub error: ErrorCode,
+    pub error_message: Option<String>,
     pub state: &'static str,
     pub protocol_type: String,
     pub protocol_data: String,
@@ -291,10 +292,11 @@ pub struct DescribedGroup {
 }
 
 impl DescribedGroup {
-    pub fn failed(group: GroupId, error: ErrorCode) -> Self {
+    pub fn failed(group: GroupId, error: ErrorCode, message: impl Into<Option<String>>) -> Self {
         DescribedGroup {
             group,
             error,
+            error_message: message.into(),
             state: "Dead",
             protocol_type: String::new(),
             protocol_data: String::new(),
@@ -373,6 +375,7 @@ impl ConsumerGroupHeartbeatReply {
 pub struct ConsumerDescribedGroup {
     pub group: GroupId,
     pub error: ErrorCode,
+    pub error_message: Option<String>,
     pub state: &'static str,
     pub group_epoch: i32,
     pub assignment_epoch: i32,
@@ -381,11 +384,12 @@ pub struct ConsumerDescribedGroup {
 }
 
 impl ConsumerDescribedGroup {
-    pub fn failed(group: GroupId, error: ErrorCode) -> Self {
+    pub fn failed(group: GroupId, error: ErrorCode, message: impl Into<Option<String>>) -> Self {
         ConsumerDescribedGroup {
             group,
             error,
-            state: "Dead",
+            error_message: message.into(),
+            state: "",
             group_epoch: 0,
             assignment_epoch: 0,
             assignor_name: String::new(),

@@ -53,7 +53,6 @@ pub struct GroupConfig {
     /// In order of preference: the first one serves members that name none.
     pub consumer_assignors: Vec<String>,
     pub consumer_migration_policy: MigrationPolicy,
-    pub consumer_regex_refresh_interval_ms: i64,
     /// Dynamic configurations of single groups.
     pub overrides: BTreeMap<String, GroupOverrides>,
 }
@@ -74,7 +73,6 @@ impl Default for GroupConfig {
             consumer_max_size: i32::MAX as usize,
             consumer_assignors: vec!["uniform".into(), "range".into()],
             consumer_migration_policy: MigrationPolicy::Bidirectional,
-            consumer_regex_refresh_interval_ms: 600_000,
             overrides: BTreeMap::new(),
         }
     }

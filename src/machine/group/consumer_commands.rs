@@ -174,8 +174,13 @@ impl Groups {
         request: &ConsumerGroupHeartbeat,
         step: &mut Step<'_>,
     ) -> Result<ConsumerGroupHeartbeatReply, Refused> {
-        let Some(Group::Consumer(group)) = self.groups.get(&request.group) else {
-            return Err(not_found(format!("Group {} not found.", request.group)));
+        let group = match self.groups.get(&request.group) {
+            Some(Group::Consumer(group)) => group,
+            Some(Group::Classic(_)) => {
+                let message = format!("Group {} is not a consumer group.", request.group);
+                return Err(not_found(message));
+            }
+            None => return Err(not_found(format!("Group {} not found.", request.group))),
         };
         let member_id = group.leaving_member(request)?;
         if request.member_epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH {
@@ -260,9 +265,17 @@ impl Groups {
         ids: &[GroupId],
         topics: &dyn Topics,
     ) -> Vec<ConsumerDescribedGroup> {
+        let failed = |id: &GroupId, why: &str| {
+            let message = format!("Group {id} {why}");
+            ConsumerDescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound, message)
+        };
         let describe = |id: &GroupId| match self.groups.get(id) {
             Some(Group::Consumer(group)) => group.describe(&self.config.consumer_assignors, topics),
-            _ => ConsumerDescribedGroup::failed(id.clone(), ErrorCode::GroupIdNotFound),
+            _ if id.is_empty() => {
+                ConsumerDescribedGroup::failed(id.clone(), ErrorCode::InvalidGroupId, None)
+            }
+            Some(Group::Classic(_)) => failed(id, "is not a consumer group."),
+            None => failed(id, "not found."),
         };
         ids.iter().map(describe).collect()
     }

@@ -221,6 +221,7 @@ impl ClassicGroup {
         DescribedGroup {
             group: self.group_id.clone(),
             error: ErrorCode::None,
+            error_message: None,
             state: self.state.name(),
             protocol_type: self.protocol_type.clone().unwrap_or_default(),
             protocol_data: protocol.unwrap_or_default().to_owned(),

@@ -21,6 +21,7 @@ impl ConsumerGroup {
         ConsumerDescribedGroup {
             group: self.group_id.clone(),
             error: ErrorCode::None,
+            error_message: None,
             state: self.state_name(),
             group_epoch: self.epoch.epoch,
             assignment_epoch: self.target_epoch.epoch,
@@ -82,8 +83,11 @@ impl ConsumerGroup {
         }
         let known = member.current.member_epoch;
         let had_then = |partition: &CommitPartition| {
-            let assigned = member.current.assigned.get(&partition.topic_id);
-            let since = assigned.and_then(|p| p.get(&partition.partition));
+            let sides = [&member.current.assigned, &member.current.pending_revocation];
+            let mut held = sides
+                .into_iter()
+                .filter_map(|side| side.get(&partition.topic_id));
+            let since = held.find_map(|partitions| partitions.get(&partition.partition));
             since.is_some_and(|since| (0..=member_epoch).contains(since))
         };
         match member_epoch == known || (member_epoch < known && partitions.iter().all(had_then)) {

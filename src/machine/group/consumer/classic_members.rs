@@ -43,11 +43,11 @@ impl ConsumerGroup {
         }
         let before = self.member_or_new(&member_id);
         let metadata = classic_metadata(&before.metadata, request, &subscription);
-        let subscription_changed = self.update_metadata(&before, metadata, context);
-        self.bump_epoch(subscription_changed, context);
+        let changes = self.update_metadata(&before, metadata, context);
+        self.bump_epoch(changes.subscription || changes.assignor, context);
         self.update_target(context);
         let owned = owned_partitions(&subscription, context);
-        self.reconcile(&member_id, Some(&owned), subscription_changed, context);
+        self.reconcile(&member_id, Some(&owned), changes.subscription, context);
         self.restart_session(&member_id, context);
         let join = TimerKind::ConsumerJoin(member_id.clone());
         context.cancel_timer(&self.group_id, join);
@@ -69,7 +69,7 @@ impl ConsumerGroup {
     }
 
     /// The member's first protocol has to be readable, and one of its protocols common to all
-    /// classic members.
+    /// classic members, what this one said before included.
     fn validate_protocols(&self, request: &JoinGroup) -> Result<Subscription, Refused> {
         let inconsistent = || {
             refused(
@@ -80,15 +80,15 @@ impl ConsumerGroup {
                 ),
             )
         };
-        let classic = self.members.values().filter_map(|m| {
-            let others = m.member_id != request.member_id;
-            m.metadata.classic.as_ref().filter(|_| others)
-        });
-        let others: Vec<&ClassicMemberMetadata> = classic.collect();
+        let classic = self
+            .members
+            .values()
+            .filter_map(|m| m.metadata.classic.as_ref());
+        let members: Vec<&ClassicMemberMetadata> = classic.collect();
         let is_common = |name: &str| {
             let supports =
                 |m: &&ClassicMemberMetadata| m.supported_protocols.iter().any(|(n, _)| n == name);
-            others.iter().all(supports)
+            members.iter().all(supports)
         };
         let common = request.protocols.iter().any(|p| is_common(&p.name));
         if request.protocol_type != CONSUMER_PROTOCOL_TYPE || !common {

@@ -76,11 +76,11 @@ impl ConsumerGroup {
         }
         let before = self.member_or_new(member_id);
         let metadata = updated_metadata(&before.metadata, request);
-        let subscription_changed = self.update_metadata(&before, metadata, context);
-        self.bump_epoch(subscription_changed, context);
+        let changes = self.update_metadata(&before, metadata, context);
+        self.bump_epoch(changes.subscription || changes.assignor, context);
         self.update_target(context);
         let owned = request.owned.as_ref();
-        self.reconcile(member_id, owned, subscription_changed, context);
+        self.reconcile(member_id, owned, changes.subscription, context);
         for kind in [TimerKind::ConsumerJoin, TimerKind::ConsumerSync] {
             // It may have been a classic member until now.
             context.cancel_timer(&self.group_id, kind(member_id.clone()));

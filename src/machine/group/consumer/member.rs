@@ -99,6 +99,8 @@ pub struct Reconciliation<'a> {
     pub owned: Option<&'a TopicPartitions>,
     /// Whether a partition is free for this member to take.
     pub is_free: &'a dyn Fn(TopicId, i32) -> bool,
+    /// Whether it subscribes to a topic (that exists).
+    pub is_subscribed: &'a dyn Fn(TopicId) -> bool,
     /// It subscribes to other topics than before: what it lost goes now, before any new target.
     pub subscription_changed: bool,
 }
@@ -114,15 +116,14 @@ impl Reconciliation<'_> {
                 if self.still_owns(&self.current.pending_revocation) {
                     return self.revoke_more();
                 }
-                // It has given everything back: that completes the epoch after the one it is in.
-                // It may already be in the target's, if only its subscription changed.
-                self.compute((epoch + 1).min(self.target_epoch))
+                self.compute(epoch)
             }
             _ => self.compute(epoch),
         }
     }
 
-    /// While partitions are being given back, a changed subscription may add to them.
+    /// While partitions are being given back, a changed subscription adds to them; a new target
+    /// has to wait.
     fn revoke_more(&self) -> CurrentAssignmentValue {
         let mut next = self.current.clone();
         if !self.subscription_changed {
@@ -131,7 +132,7 @@ impl Reconciliation<'_> {
         next.assigned.clear();
         for (topic, partitions) in &self.current.assigned {
             for (partition, epoch) in partitions {
-                let side = match self.is_target(*topic, *partition) {
+                let side = match (self.is_subscribed)(*topic) {
                     true => &mut next.assigned,
                     false => &mut next.pending_revocation,
                 };

@@ -4,6 +4,15 @@ use super::member::{ConsumerMember, Reconciliation, joining};
 use super::*;
 use crate::machine::group::records::TopicPartitions;
 
+/// What a member's heartbeat changed for the group.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Changes {
+    /// It subscribes to other topics.
+    pub subscription: bool,
+    /// Most members now prefer another assignor.
+    pub assignor: bool,
+}
+
 impl ConsumerGroup {
     pub(super) fn has_room_for(
         &self,
@@ -143,17 +152,19 @@ impl ConsumerGroup {
         }
     }
 
-    /// Writes what a member says about itself, if it is new. Whether its subscription changed.
+    /// Writes what a member says about itself, if it is new.
     pub(super) fn update_metadata(
         &mut self,
         before: &ConsumerMember,
         metadata: MemberMetadataValue,
         context: &mut Context<'_>,
-    ) -> bool {
+    ) -> Changes {
         let is_new = !self.members.contains_key(&before.member_id);
         if !is_new && metadata == before.metadata {
-            return false;
+            return Changes::default();
         }
+        let assignors = &context.config.consumer_assignors;
+        let old_assignor = self.assignor_name(assignors).to_owned();
         let owned = |names: std::collections::BTreeSet<&str>| -> Vec<String> {
             names.into_iter().map(str::to_owned).collect()
         };
@@ -172,7 +183,10 @@ impl ConsumerGroup {
         }
         let matches_others = owned(self.names_of(&metadata)) != old_matches;
         self.drop_unused_regexes(context);
-        named_others || matches_others
+        Changes {
+            subscription: named_others || matches_others,
+            assignor: self.assignor_name(assignors) != old_assignor,
+        }
     }
 
     /// Leads a member one step on towards its target.
@@ -201,6 +215,7 @@ impl ConsumerGroup {
                 let holder = self.holders.get(&(topic, partition));
                 holder.is_none_or(|holder| holder == member_id)
             },
+            is_subscribed: &|topic| subscribed.contains_key(&topic),
             subscription_changed,
         }
         .next();
