@@ -24,7 +24,7 @@ pub fn handle(
                 Ok(producers) => response.with_active_producers(producers),
                 Err(error) => response
                     .with_error_code(error.code())
-                    .with_error_message(Some(view::text(error.message()))),
+                    .with_error_message(Some(view::text(error.name()))),
             }
         });
         let partitions = partitions.collect();

@@ -63,14 +63,18 @@ pub async fn ask(node: &Node, question: Question) -> BTreeMap<TopicPartition, Er
         error => error,
     };
     let errors = errors.into_iter();
-    errors.map(|(partition, error)| (partition, told(error))).collect()
+    errors
+        .map(|(partition, error)| (partition, told(error)))
+        .collect()
 }
 
 /// The transaction before may not be complete yet: that is waited for, for a moment.
 async fn add(node: &Node, question: Question) -> BTreeMap<TopicPartition, ErrorCode> {
     let transaction = node.config().broker.transaction.clone();
     let pause_ms = transaction.add_partitions_to_txn_retry_backoff_ms.max(1) as u64;
-    let mut left_ms = transaction.add_partitions_to_txn_retry_backoff_max_ms.max(0) as u64;
+    let mut left_ms = transaction
+        .add_partitions_to_txn_retry_backoff_max_ms
+        .max(0) as u64;
     loop {
         let added = node
             .transactions
@@ -149,7 +153,7 @@ impl Verdicts {
 
 /// The producer of a batch that belongs to a transaction.
 fn transactional_producer(records: Option<&Bytes>) -> Option<ProducerIdAndEpoch> {
-    let header = BatchHeader::parse(records?).ok()?;
+    let header = BatchHeader::read(records?).ok()?;
     let is_transactional = header.attributes.is_transactional() && header.has_producer_id();
     is_transactional.then_some(ProducerIdAndEpoch {
         producer_id: header.producer_id,
@@ -159,7 +163,10 @@ fn transactional_producer(records: Option<&Bytes>) -> Option<ProducerIdAndEpoch>
 
 /// Whether a request has anything to verify. The usual request does not, and pays nothing.
 pub fn has_transactional_batches(request: &ProduceRequest) -> bool {
-    let partitions = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
+    let partitions = request
+        .topic_data
+        .iter()
+        .flat_map(|topic| &topic.partition_data);
     let mut records = partitions.map(|partition| partition.records.as_ref());
     records.any(|records| transactional_producer(records).is_some())
 }
@@ -182,7 +189,12 @@ pub async fn verify(context: &Context, request: &ProduceRequest) -> Verdicts {
         return Verdicts::refuse_all(ErrorCode::InvalidProducerIdMapping);
     }
     let mut verdicts = Verdicts::default();
-    if !node.config().broker.transaction.transaction_partition_verification_enable {
+    if !node
+        .config()
+        .broker
+        .transaction
+        .transaction_partition_verification_enable
+    {
         return verdicts;
     }
     let mut unknown = BTreeSet::new();
@@ -227,7 +239,9 @@ fn transactional_partitions(
                 continue;
             };
             let partition = if context.api_version >= super::produce::VERSION_TOPIC_IDS {
-                context.node.partition_by_id(TopicId(topic.topic_id), data.index)
+                context
+                    .node
+                    .partition_by_id(TopicId(topic.topic_id), data.index)
             } else {
                 context.node.partition_by_name(&topic.name.0, data.index)
             };

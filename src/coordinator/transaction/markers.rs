@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::host::tasks;
@@ -54,10 +53,7 @@ pub(super) fn judge(answers: Written) -> Round {
 
 /// Goes on with `work` here for as long as it need not wait, and aside from then on.
 pub(super) fn run_here_then_aside(work: impl Future<Output = ()> + Send + 'static) {
-    let mut work = Box::pin(work);
-    let mut context = Context::from_waker(Waker::noop());
-    // A task polls it once more, so the wake-up that went nowhere is not missed.
-    if let Poll::Pending = work.as_mut().poll(&mut context) {
+    if let Err(work) = tasks::poll_once(Box::pin(work)) {
         drop(tasks::spawn(work));
     }
 }

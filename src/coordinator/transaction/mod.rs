@@ -22,6 +22,7 @@ mod coordinator;
 mod local_markers;
 mod machine;
 mod markers;
+mod observer;
 mod producer_ids;
 #[cfg(test)]
 mod tests;
