@@ -13,6 +13,7 @@ use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
 use super::registration::{end_points, register, unfence};
 use super::storage::{self, Storage};
+use super::transactions::TransactionServices;
 use crate::api::{CONSUMER_OFFSETS, Node};
 use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
@@ -77,6 +78,14 @@ impl Broker {
             rolled_sender,
         ));
         let groups = group_coordinator(&config, &clock, &quorum, &partitions);
+        let services = TransactionServices {
+            broker_id: node_id,
+            config: &config,
+            clock: &clock,
+            quorum: &quorum,
+            partitions: &partitions,
+        };
+        let coordinators = services.coordinators(groups);
         let loaded = {
             let (partitions, config) = (partitions.clone(), config.load_full());
             let image = first.image.clone();
@@ -87,7 +96,7 @@ impl Broker {
             })
         };
         let clean_stop = loaded.await.expect("loading panicked")?;
-        let node = Node::new(node_id, config, clock, quorum, partitions, groups);
+        let node = Node::new(node_id, config, clock, quorum, partitions, coordinators);
 
         let (stop, stopping) = watch::channel(false);
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
