@@ -1,5 +1,24 @@
-//! The command line: arguments of the broker itself, and (later) the client-side commands.
+//! The command line: the arguments of the broker, and the client-side commands: Kafka's tools with
+//! the same flags, output and exit codes.
+//!
+//! 1. What a script can see is Kafka's: options, columns, messages, exit codes. Stack traces are
+//!    left out and help texts are Klamm's own words.
+//! 2. A command knows its options and its output; what it asks of a cluster is in `admin/`.
 
+mod admin;
 mod args;
+mod common;
+mod exceptions;
+mod exit;
+mod io;
+mod java_order;
+mod options;
+mod pattern;
+mod settings;
+mod tools;
+mod usage;
+
+mod topics;
 
 pub use args::BrokerArgs;
+pub use tools::{Dispatched, TOOLS, Tool, dispatch};
