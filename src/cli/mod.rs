@@ -8,16 +8,22 @@
 mod admin;
 mod args;
 mod common;
+mod consume;
 mod exceptions;
 mod exit;
+mod formatter;
 mod io;
 mod java_order;
+mod line_reader;
 mod options;
 mod pattern;
+mod produce;
 mod settings;
 mod tools;
 mod usage;
 
+mod console_consumer;
+mod console_producer;
 mod topics;
 
 pub use args::BrokerArgs;

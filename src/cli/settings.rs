@@ -126,4 +126,9 @@ impl Settings {
     }
 }
 
+/// A value that Kafka's client refuses.
+pub fn config_error(text: &str) -> Exit {
+    Exit::error(format!("{CONFIG_EXCEPTION}: {text}"))
+}
+
 const CONFIG_EXCEPTION: &str = "org.apache.kafka.common.config.ConfigException";

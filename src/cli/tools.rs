@@ -32,6 +32,8 @@ macro_rules! tools {
 
 tools! {
     "topics" => topics,
+    "console-producer" => console_producer,
+    "console-consumer" => console_consumer,
 }
 
 /// What is to be done with the words that the process was called with.

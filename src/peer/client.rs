@@ -19,7 +19,7 @@ use kafka_protocol::protocol::{Request, StrBytes};
 use parking_lot::Mutex;
 
 use crate::host::{Clock, SystemClock};
-use crate::types::ErrorCode;
+use crate::types::{ErrorCode, TopicId};
 
 use super::address::Address;
 use super::broker::Broker;
@@ -94,6 +94,11 @@ impl Client {
         self.clock.monotonic()
     }
 
+    /// Wall-clock time.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms().0
+    }
+
     /// The cluster as it was last seen.
     pub fn cluster(&self) -> ClusterView {
         self.cluster.lock().clone()
@@ -165,19 +170,14 @@ impl Client {
         .await
     }
 
-    /// Sends to the coordinator of `key`.
-    pub async fn call_coordinator<Q: Request>(
+    /// The connection to the coordinator of `key`.
+    pub async fn coordinator(
         &self,
         kind: CoordinatorKind,
         key: &str,
-        request: &Q,
-    ) -> Result<Q::Response, PeerError> {
-        self.retry(async || {
-            let broker = self.find_coordinator(kind, key).await?;
-            let connection = self.connection(&broker.address).await?;
-            connection.call(request, self.config.request_timeout).await
-        })
-        .await
+    ) -> Result<Arc<Connection>, PeerError> {
+        let broker = self.find_coordinator(kind, key).await?;
+        self.connection(&broker.address).await
     }
 
     /// Runs `attempt` until it succeeds, fails for good, or `api_timeout` has passed.
@@ -219,14 +219,28 @@ impl Client {
         self.retry(async || self.ask_metadata(topics).await).await
     }
 
+    /// As [`Client::metadata`] of one topic, which the broker may create if it is missing.
+    pub async fn metadata_creating(&self, topic: &str) -> Result<ClusterView, PeerError> {
+        self.retry(async || self.ask_metadata_of(Some(&[topic]), true).await)
+            .await
+    }
+
     async fn ask_metadata(&self, topics: Option<&[&str]>) -> Result<ClusterView, PeerError> {
+        self.ask_metadata_of(topics, false).await
+    }
+
+    async fn ask_metadata_of(
+        &self,
+        topics: Option<&[&str]>,
+        may_create: bool,
+    ) -> Result<ClusterView, PeerError> {
         let row = |name: &&str| {
             let name = TopicName(StrBytes::from_string((*name).to_owned()));
             MetadataRequestTopic::default().with_name(Some(name))
         };
         let request = MetadataRequest::default()
             .with_topics(topics.map(|names| names.iter().map(row).collect()))
-            .with_allow_auto_topic_creation(false);
+            .with_allow_auto_topic_creation(may_create);
         let connection = self.any().await?;
         let answer: MetadataResponse = connection
             .call(&request, self.config.request_timeout)
@@ -258,6 +272,18 @@ impl Client {
             topic: topic.to_owned(),
             partition,
         })
+    }
+
+    /// The id of a topic whose metadata is known.
+    pub fn topic_id(&self, topic: &str) -> Option<TopicId> {
+        self.cluster.lock().topics.get(topic).map(|t| t.id)
+    }
+
+    /// The topic with this id, as far as its metadata is known.
+    pub fn topic_of_id(&self, id: TopicId) -> Option<String> {
+        let cluster = self.cluster.lock();
+        let found = cluster.topics.values().find(|topic| topic.id == id);
+        found.map(|topic| topic.name.clone())
     }
 
     /// Forgets who leads what: some broker said that it is not so any more.

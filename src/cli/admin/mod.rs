@@ -7,9 +7,11 @@
 mod cluster;
 mod configs;
 mod error;
-
+mod groups;
 mod offsets;
 mod topics;
+
+use std::time::Duration;
 
 use kafka_protocol::protocol::{Request, StrBytes};
 
@@ -19,6 +21,7 @@ use crate::types::ErrorCode;
 pub use cluster::ClusterDescription;
 pub use configs::{AlterOp, ConfigValue, Resource, ResourceKind};
 pub use error::AdminError;
+pub use groups::{GroupListing, GroupOffset, GroupOffsets};
 
 pub use offsets::{FoundOffset, OffsetSpec};
 pub use topics::{NewTopic, PartitionDetail, TopicDetail, TopicListing};
@@ -79,24 +82,58 @@ impl Admin {
         request: &Q,
         code: impl Fn(&Q::Response) -> i16,
     ) -> Answer<Q::Response> {
+        self.coordinator_at_most(i16::MAX, call, group, request, code).await
+    }
+
+    /// As [`Admin::coordinator`], in a version of at most `version_max`.
+    pub async fn coordinator_at_most<Q: Request>(
+        &self,
+        version_max: i16,
+        call: &'static str,
+        group: &str,
+        request: &Q,
+        code: impl Fn(&Q::Response) -> i16,
+    ) -> Answer<Q::Response> {
+        let request_timeout = self.client.config().request_timeout;
         let attempt = async || {
-            let answer = self
-                .client
-                .call_coordinator(CoordinatorKind::Group, group, request)
-                .await?;
-            match ErrorCode::from_code(code(&answer)) {
-                Some(
-                    error @ (ErrorCode::NotCoordinator
-                    | ErrorCode::CoordinatorNotAvailable
-                    | ErrorCode::CoordinatorLoadInProgress),
-                ) => Err(PeerError::NoCoordinator {
-                    key: group.to_owned(),
-                    error,
-                }),
-                _ => Ok(answer),
-            }
+            let connection = self.client.coordinator(CoordinatorKind::Group, group).await?;
+            let sent = connection.send_at_most(request, version_max, request_timeout)?;
+            moved(group, sent.answer().await?, &code)
         };
         let answer = self.client.retry(attempt).await;
         answer.map_err(|source| AdminError::peer(call, source))
+    }
+
+    /// As [`Admin::coordinator`], with a time-out of its own.
+    pub async fn coordinator_within<Q: Request>(
+        &self,
+        request_timeout: Duration,
+        call: &'static str,
+        group: &str,
+        request: &Q,
+        code: impl Fn(&Q::Response) -> i16,
+    ) -> Answer<Q::Response> {
+        let attempt = async || {
+            let connection = self.client.coordinator(CoordinatorKind::Group, group).await?;
+            let answer = connection.call(request, request_timeout).await?;
+            moved(group, answer, &code)
+        };
+        let answer = self.client.retry(attempt).await;
+        answer.map_err(|source| AdminError::peer(call, source))
+    }
+}
+
+/// An answer that says "not the coordinator" is an error of the way.
+fn moved<R>(group: &str, answer: R, code: &impl Fn(&R) -> i16) -> Result<R, PeerError> {
+    match ErrorCode::from_code(code(&answer)) {
+        Some(
+            error @ (ErrorCode::NotCoordinator
+            | ErrorCode::CoordinatorNotAvailable
+            | ErrorCode::CoordinatorLoadInProgress),
+        ) => {
+            let key = group.to_owned();
+            Err(PeerError::NoCoordinator { key, error })
+        }
+        _ => Ok(answer),
     }
 }

@@ -85,6 +85,27 @@ impl Admin {
         Ok(cluster.topics.into_values().map(listing).collect())
     }
 
+    /// The partitions of a topic, which the broker may create if it is missing.
+    pub async fn partitions_of(&self, topic: &str) -> Answer<Vec<i32>> {
+        let cluster = self.client.metadata_creating(topic).await;
+        let cluster = cluster.map_err(|source| AdminError::peer("metadata", source))?;
+        match cluster.topics.get(topic) {
+            Some(view) if view.error == ErrorCode::None => {
+                Ok(view.partitions.iter().map(|p| p.index).collect())
+            }
+            Some(view) => Err(AdminError::answer(view.error, None)),
+            None => Err(AdminError::answer(ErrorCode::UnknownTopicOrPartition, None)),
+        }
+    }
+
+    /// Fails unless the topic has this partition.
+    pub async fn require_partition(&self, topic: &str, partition: i32) -> Answer<()> {
+        match self.partitions_of(topic).await?.contains(&partition) {
+            true => Ok(()),
+            false => Err(AdminError::answer(ErrorCode::UnknownTopicOrPartition, None)),
+        }
+    }
+
     /// The details of these topics, in the order of `names`.
     pub async fn describe_topics(
         &self,
