@@ -6,8 +6,11 @@
 //! 2. A command knows its options and its output; what it asks of a cluster is in `admin/`.
 
 mod admin;
+mod api_listing;
+mod argparse;
 mod args;
 mod common;
+mod connect;
 mod consume;
 mod exceptions;
 mod exit;
@@ -22,8 +25,14 @@ mod settings;
 mod tools;
 mod usage;
 
+mod broker_api_versions;
+mod cluster;
 mod console_consumer;
 mod console_producer;
+mod delete_records;
+mod get_offsets;
+mod log_dirs;
+mod metadata_quorum;
 mod topics;
 
 pub use args::BrokerArgs;

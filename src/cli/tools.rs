@@ -34,6 +34,12 @@ tools! {
     "topics" => topics,
     "console-producer" => console_producer,
     "console-consumer" => console_consumer,
+    "get-offsets" => get_offsets,
+    "delete-records" => delete_records,
+    "broker-api-versions" => broker_api_versions,
+    "log-dirs" => log_dirs,
+    "cluster" => cluster,
+    "metadata-quorum" => metadata_quorum,
 }
 
 /// What is to be done with the words that the process was called with.

@@ -8,6 +8,7 @@ mod cluster;
 mod configs;
 mod error;
 mod groups;
+mod log_dirs;
 mod offsets;
 mod topics;
 
@@ -23,6 +24,7 @@ pub use configs::{AlterOp, ConfigValue, Resource, ResourceKind};
 pub use error::AdminError;
 pub use groups::{GroupListing, GroupOffset, GroupOffsets};
 
+pub use log_dirs::{LogDir, LogDirReplica};
 pub use offsets::{FoundOffset, OffsetSpec};
 pub use topics::{NewTopic, PartitionDetail, TopicDetail, TopicListing};
 
