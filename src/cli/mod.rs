@@ -27,10 +27,13 @@ mod usage;
 
 mod broker_api_versions;
 mod cluster;
+mod configs;
 mod console_consumer;
 mod console_producer;
+mod consumer_groups;
 mod delete_records;
 mod get_offsets;
+mod groups;
 mod log_dirs;
 mod metadata_quorum;
 mod topics;

@@ -44,6 +44,10 @@ impl Settings {
         Ok(())
     }
 
+    pub fn into_pairs(self) -> impl Iterator<Item = (String, String)> {
+        self.values.into_iter()
+    }
+
     pub fn set(&mut self, name: &str, value: &str) {
         self.values.insert(name.to_owned(), value.to_owned());
     }

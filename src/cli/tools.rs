@@ -39,6 +39,9 @@ tools! {
     "broker-api-versions" => broker_api_versions,
     "log-dirs" => log_dirs,
     "cluster" => cluster,
+    "configs" => configs,
+    "groups" => groups,
+    "consumer-groups" => consumer_groups,
     "metadata-quorum" => metadata_quorum,
 }
 

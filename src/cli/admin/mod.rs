@@ -7,6 +7,7 @@
 mod cluster;
 mod configs;
 mod error;
+mod group_detail;
 mod groups;
 mod log_dirs;
 mod offsets;
@@ -20,8 +21,9 @@ use crate::peer::{Client, CoordinatorKind, PeerError};
 use crate::types::ErrorCode;
 
 pub use cluster::ClusterDescription;
-pub use configs::{AlterOp, ConfigValue, Resource, ResourceKind};
+pub use configs::{AlterOp, ConfigValue, Resource, ResourceKind, source_name};
 pub use error::AdminError;
+pub use group_detail::{GroupDetail, MemberDetail};
 pub use groups::{GroupListing, GroupOffset, GroupOffsets};
 
 pub use log_dirs::{LogDir, LogDirReplica};
