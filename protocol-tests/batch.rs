@@ -247,6 +247,10 @@ fn decompress(codec: i64, packed: &[u8]) -> Result<Vec<u8>, String> {
     let read = match codec {
         0 => return Ok(packed.to_vec()),
         1 => flate2::read::GzDecoder::new(packed).read_to_end(&mut plain),
+        2 if packed.starts_with(SNAPPY_HEADER) => {
+            let block = packed.get(SNAPPY_HEADER.len() + 4..).unwrap_or_default();
+            return decompress(2, block);
+        }
         2 => {
             return snap::raw::Decoder::new()
                 .decompress_vec(packed)

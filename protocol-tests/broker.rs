@@ -39,6 +39,17 @@ impl Broker {
         Broker::with(addresses.next().expect("an address"), None)
     }
 
+    /// None, for what needs the names of a run only.
+    pub fn absent() -> Broker {
+        Broker {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            cluster_id: String::new(),
+            run: "r0000000000".to_owned(),
+            now_ms: 0,
+            _started: None,
+        }
+    }
+
     pub fn start() -> Broker {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (port, controller_port) = free_ports();

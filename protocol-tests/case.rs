@@ -35,10 +35,13 @@ pub enum Action {
     Send(Request),
     /// Sends what is not answered: Produce with acks=0.
     SendOnly(Request),
-    Receive(String),
+    /// Reads the next answer; the fields named are not shown.
+    Receive(String, Vec<String>),
     HalfClose(String),
     /// Bytes as they are.
     Raw(String, String),
+    /// The same, where the broker waits for more.
+    Waits(String, String),
     /// Bytes as one frame, and whether to leave out what belongs to other cases.
     Frame(String, String, bool),
     Sweep(String, Request),
@@ -56,7 +59,19 @@ pub struct Request {
     pub quiet: bool,
     /// Ask again until the answer has this line.
     pub until: Option<(String, String)>,
+    /// The bytes that a sweep leaves alone.
+    pub except: Vec<usize>,
     pub body: String,
+}
+
+impl Step {
+    /// Whether the run of the case at this version takes the step.
+    pub fn is_for(&self, version: Option<i16>) -> bool {
+        match (&self.only, version) {
+            (Some(only), Some(version)) => only.contains(&version),
+            _ => true,
+        }
+    }
 }
 
 const FIRST: &str = "a";
@@ -190,11 +205,24 @@ fn action(statement: &str) -> Result<Action, String> {
         }
         "send" => Action::Send(request(rest)?),
         "send-only" => Action::SendOnly(request(rest)?),
-        "receive" => Action::Receive(on_connection(rest).0),
+        "receive" => {
+            let (connection, rest) = on_connection(rest);
+            let hidden = rest
+                .split_whitespace()
+                .map(|word| match word.strip_prefix("without=") {
+                    Some(field) => Ok(field.to_owned()),
+                    None => Err(format!("what is {word}?")),
+                });
+            Action::Receive(connection, hidden.collect::<Result<_, _>>()?)
+        }
         "half-close" => Action::HalfClose(on_connection(rest).0),
         "raw" => {
             let (connection, hex) = on_connection(rest);
             Action::Raw(connection, hex)
+        }
+        "waits" => {
+            let (connection, hex) = on_connection(rest);
+            Action::Waits(connection, hex)
         }
         "frame" => {
             let (own, rest) = match rest.strip_prefix("own ") {
@@ -225,6 +253,7 @@ fn request(statement: &str) -> Result<Request, String> {
         ordered: false,
         quiet: false,
         until: None,
+        except: Vec::new(),
         body: body.to_owned(),
     };
     for word in words.split_whitespace() {
@@ -234,6 +263,8 @@ fn request(statement: &str) -> Result<Request, String> {
         } else if let Some(until) = word.strip_prefix("until=") {
             let (path, value) = until.split_once(':').ok_or("until=PATH:VALUE")?;
             request.until = Some((path.to_owned(), value.to_owned()));
+        } else if let Some(at) = word.strip_prefix("except=") {
+            request.except.push(at.parse().map_err(|_| "except=BYTE")?);
         } else if version.is_some() {
             request.version = version;
         } else {

@@ -107,3 +107,63 @@ fn answers_are_those_of_kafka() {
     }
     report.finish();
 }
+
+/// Every API and version that a single node serves is in some case's `versions`.
+#[test]
+fn every_version_is_covered() {
+    const SERVED: &[(&str, i16, i16)] = &[
+        ("Produce", 3, 13),
+        ("Fetch", 4, 18),
+        ("ListOffsets", 1, 11),
+        ("Metadata", 0, 13),
+        ("OffsetForLeaderEpoch", 2, 4),
+        ("CreateTopics", 2, 7),
+        ("DeleteTopics", 1, 6),
+        ("CreatePartitions", 0, 3),
+        ("DeleteRecords", 0, 2),
+        ("DescribeConfigs", 1, 4),
+        ("AlterConfigs", 0, 2),
+        ("IncrementalAlterConfigs", 0, 1),
+        ("DescribeCluster", 0, 2),
+        ("DescribeTopicPartitions", 0, 0),
+        ("DescribeLogDirs", 1, 5),
+        ("InitProducerId", 0, 5),
+        ("ListConfigResources", 0, 1),
+        ("ApiVersions", 0, 4),
+        ("SaslHandshake", 0, 1),
+        ("SaslAuthenticate", 0, 2),
+    ];
+    let cases = Case::read_all(&directory("cases"));
+    let ranges = || cases.iter().filter_map(|case| case.versions.as_ref());
+    for (api, low, high) in SERVED {
+        for version in *low..=*high {
+            let covered = ranges().any(|(a, range)| a == api && range.contains(&version));
+            assert!(covered, "{api} v{version} is in no case");
+        }
+    }
+}
+
+/// Needs no broker: the frames of the sweeps are closed or answered as `wire::conform` refuses or
+/// passes them.
+#[test]
+fn conform_refuses_what_kafka_closes() {
+    let mut compared = 0;
+    for case in Case::read_all(&directory("cases")) {
+        let conform = run::conform_sweeps(&case).unwrap();
+        let recorded = Recording::read(&directory("recorded"), &case.name).unwrap();
+        for (label, versions) in conform.steps {
+            let (_, recorded) = recorded.steps.iter().find(|(l, _)| *l == label).unwrap();
+            for (version, mut outcomes) in versions {
+                let answers = "answers".to_owned();
+                outcomes.push((sweep::AFTERWARDS.to_owned(), answers));
+                assert_eq!(
+                    outcomes, recorded[&version],
+                    "{} {label} {version:?}",
+                    case.name
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100, "{compared} sweeps");
+}

@@ -5,7 +5,7 @@
 //! $a, $a.id          a value that the case has a name for      <id 1>, <producer 1>, <session 1>
 //! $t0+5              a time that the case has sent              numbered as they are first seen
 //! <now>              a time of this run                         in one run of a case
-//! <cluster>, <host>, <port>, <path>, <bytes>, <text>            (some text that is not empty)
+//! <cluster>, <host>, <port>, <path>, <bytes>, <epoch>, <text>   (some text that is not empty)
 //! ```
 
 use std::borrow::Cow;
@@ -112,6 +112,7 @@ impl<'a> Placeholders<'a> {
         let t0_ms = self.broker.now_ms - T0_BEFORE_MS;
         let word = match name {
             "port" if number == i64::from(self.broker.address.port()) => "<port>".to_owned(),
+            "finalized_features_epoch" if number >= 0 => "<epoch>".to_owned(),
             "total_bytes" | "usable_bytes" if number > 0 => "<bytes>".to_owned(),
             _ if (t0_ms..t0_ms + T0_RANGE_MS).contains(&number) => {
                 format!("$t0+{}", number - t0_ms)

@@ -19,18 +19,14 @@ use crate::variables::Variables;
 
 /// How long a change may take to show: the leaders of a new topic, or what `until` waits for.
 const CHANGE_LIMIT: Duration = Duration::from_secs(15);
+/// A connection that a broker would close is closed well before this.
+const SILENCE: Duration = Duration::from_millis(500);
 
 pub fn case(broker: &Broker, case: &Case) -> Result<Recording, String> {
     let mut recording = Recording::default();
     for version in case.runs() {
         let mut run = Run::new(broker, case, version);
-        for step in &case.steps {
-            let skips = |only: &std::ops::RangeInclusive<i16>| {
-                version.is_some_and(|version| !only.contains(&version))
-            };
-            if step.only.as_ref().is_some_and(skips) {
-                continue;
-            }
+        for step in case.steps.iter().filter(|step| step.is_for(version)) {
             let answer = run.step(step).map_err(|e| {
                 let version = version.map_or(String::new(), |v| format!(" v{v}"));
                 format!("line {}{version}: {e}", step.line)
@@ -43,6 +39,35 @@ pub fn case(broker: &Broker, case: &Case) -> Result<Recording, String> {
     // A step that only some versions take comes where the case has it.
     let place = |label: &str| case.steps.iter().position(|step| step.label == label);
     recording.steps.sort_by_key(|(label, _)| place(label));
+    Ok(recording)
+}
+
+/// What `conform` says of the frames of the sweeps of a case, without a broker.
+pub fn conform_sweeps(case: &Case) -> Result<Recording, String> {
+    let broker = Broker::absent();
+    let mut recording = Recording::default();
+    for version in case.runs() {
+        let mut run = Run::new(&broker, case, version);
+        for step in case.steps.iter().filter(|step| step.is_for(version)) {
+            match &step.action {
+                Action::Topic(name, _) => {
+                    run.variables.set(name, run.unique(name));
+                    run.variables
+                        .set(format!("{name}.id"), "AAAAAAAAAAAAAAAAAAAAEQ");
+                }
+                Action::Sweep(kind, request) => {
+                    let frame = run.encode(request, 1)?;
+                    let conforms = |frame: &[u8]| {
+                        let passes = wire::conform(&Bytes::copy_from_slice(frame)).is_ok();
+                        if passes { "answered" } else { "closed" }.to_owned()
+                    };
+                    let answer = sweep::outcomes(kind, &frame, &request.except, conforms)?;
+                    recording.add(&step.label, version, answer);
+                }
+                _ => {}
+            }
+        }
+    }
     Ok(recording)
 }
 
@@ -94,7 +119,11 @@ impl<'a> Run<'a> {
                 self.open(&request.connection).connection.send_frame(&frame);
                 Ok(None)
             }
-            Action::Receive(connection) => self.receive(connection).map(Some),
+            Action::Receive(connection, hidden) => {
+                let mut answer = self.receive(connection)?;
+                answer.retain(|(path, _)| !hidden.iter().any(|name| path.ends_with(name)));
+                Ok(Some(answer))
+            }
             Action::HalfClose(connection) => {
                 self.open(connection).connection.close_write();
                 Ok(None)
@@ -104,6 +133,13 @@ impl<'a> Run<'a> {
                 self.open(connection).connection.send_raw(&bytes);
                 self.receive(connection).map(Some)
             }
+            Action::Waits(connection, text) => {
+                let bytes = self.bytes(text)?;
+                let connection = &mut self.open(connection).connection;
+                connection.answer_limit(SILENCE);
+                connection.send_raw(&bytes);
+                Ok(Some(outcome(&connection.receive())))
+            }
             Action::Frame(connection, text, own) => {
                 let frame = self.bytes(text)?;
                 self.send_frame(connection, &frame, *own)?;
@@ -111,7 +147,7 @@ impl<'a> Run<'a> {
             }
             Action::Sweep(kind, request) => {
                 let frame = self.encode(request, 1)?;
-                sweep::run(self.broker, kind, &frame).map(Some)
+                sweep::run(self.broker, kind, &frame, &request.except).map(Some)
             }
         }
     }
@@ -189,6 +225,7 @@ impl<'a> Run<'a> {
             ordered: false,
             quiet: false,
             until: None,
+            except: Vec::new(),
             body: String::new(),
         };
         let open = self.open(connection);

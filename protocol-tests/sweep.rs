@@ -13,20 +13,14 @@ use crate::run::outcome;
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// The key, the version and the correlation id.
 const FIXED_BYTES: usize = 8;
+pub const AFTERWARDS: &str = "afterwards the broker";
 const RANDOM_FRAMES: u64 = 100;
 
 /// A frame, and what to call it.
 type Spoilt = (String, Vec<u8>);
 
-pub fn run(broker: &Broker, kind: &str, frame: &[u8]) -> Result<Answer, String> {
-    let mut answer = Answer::new();
-    for (name, frames) in spoilt(kind, frame)? {
-        let outcomes: Vec<(String, String)> = frames
-            .into_iter()
-            .map(|(at, frame)| (at, outcome_of(broker, &frame)))
-            .collect();
-        add_ranges(&mut answer, &name, outcomes);
-    }
+pub fn run(broker: &Broker, kind: &str, frame: &[u8], except: &[usize]) -> Result<Answer, String> {
+    let mut answer = outcomes(kind, frame, except, |frame| outcome_of(broker, frame))?;
     let body = request::plain("ApiVersions", 0, "{}");
     let afterwards = Connection::open(broker.address).ask("ApiVersions", 0, &body);
     let afterwards = if afterwards.is_ok() {
@@ -34,11 +28,30 @@ pub fn run(broker: &Broker, kind: &str, frame: &[u8]) -> Result<Answer, String> 
     } else {
         "does not answer"
     };
-    answer.push(("afterwards the broker".to_owned(), afterwards.to_owned()));
+    answer.push((AFTERWARDS.to_owned(), afterwards.to_owned()));
     Ok(answer)
 }
 
-fn spoilt(kind: &str, frame: &[u8]) -> Result<Vec<(String, Vec<Spoilt>)>, String> {
+/// What `outcome` says of every spoilt frame.
+pub fn outcomes(
+    kind: &str,
+    frame: &[u8],
+    except: &[usize],
+    outcome: impl Fn(&[u8]) -> String,
+) -> Result<Answer, String> {
+    let mut answer = Answer::new();
+    for (name, frames) in spoilt(kind, frame, except)? {
+        let outcomes = frames.into_iter().map(|(at, frame)| (at, outcome(&frame)));
+        add_ranges(&mut answer, &name, outcomes.collect());
+    }
+    Ok(answer)
+}
+
+fn spoilt(
+    kind: &str,
+    frame: &[u8],
+    except: &[usize],
+) -> Result<Vec<(String, Vec<Spoilt>)>, String> {
     Ok(match kind {
         "truncate" => {
             let cut = (0..frame.len()).map(|n| (n.to_string(), frame[..n].to_vec()));
@@ -47,11 +60,13 @@ fn spoilt(kind: &str, frame: &[u8]) -> Result<Vec<(String, Vec<Spoilt>)>, String
         "flip" => [0x00, 0x7f, 0x80, 0xff]
             .into_iter()
             .map(|byte| {
-                let flipped = (FIXED_BYTES..frame.len()).map(|at| {
-                    let mut frame = frame.to_vec();
-                    frame[at] = byte;
-                    (at.to_string(), frame)
-                });
+                let flipped = (FIXED_BYTES..frame.len())
+                    .filter(|at| !except.contains(at))
+                    .map(|at| {
+                        let mut frame = frame.to_vec();
+                        frame[at] = byte;
+                        (at.to_string(), frame)
+                    });
                 (format!("{byte:02x} at"), flipped.collect())
             })
             .collect(),

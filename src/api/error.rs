@@ -10,6 +10,8 @@ use crate::types::{ErrorCode, TopicPartition};
 pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
     match error {
         LogError::Offline { .. } => ErrorCode::KafkaStorageError,
+        // Deleted, or the node stops: the client looks for the leader again.
+        LogError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
         LogError::Io { source, .. } => {
             tracing::error!(%topic_partition, "{error}: {source}");
             ErrorCode::KafkaStorageError
@@ -56,7 +58,7 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
         | QuorumError::NoClusterId
         | QuorumError::Store(_)
         | QuorumError::Damaged { .. }
-        | QuorumError::Config(_) => {
+        | QuorumError::Failed(_) => {
             tracing::error!("metadata: {error}");
             ErrorCode::UnknownServerError
         }

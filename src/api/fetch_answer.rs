@@ -3,7 +3,7 @@
 //! which wants the records in memory.
 //!
 //! ```text
-//! [prefix .. partition fields .. records length] [file range] [tags, next partition ..] [file range] ..
+//! [prefix .. partition .. records length] [file range] [tags, next partition ..] [file range] ..
 //! ```
 
 use std::sync::Arc;

@@ -14,6 +14,9 @@ use crate::log::TimestampOffset;
 use crate::partition::Partition;
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs};
 
+/// From this version on the answer has the leader epoch.
+const VERSION_LEADER_EPOCH: i16 = 4;
+
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
 const MAX_TIMESTAMP: i64 = -3;
@@ -55,12 +58,18 @@ pub fn handle(context: Context, request: ListOffsetsRequest) -> Handled<ListOffs
                     Err(ErrorCode::InvalidRequest)
                 }
             };
-            partitions.push(answer(wanted.partition_index, found));
+            let answer = answer(wanted.partition_index, found);
+            partitions.push(in_version(context.api_version, answer));
         }
         let listed = ListOffsetsTopicResponse::default();
         topics.push(listed.with_name(topic.name).with_partitions(partitions));
     }
     Handled::Ready(ListOffsetsResponse::default().with_topics(topics))
+}
+
+/// Older versions have no field for the leader epoch.
+fn in_version(version: i16, answer: ListOffsetsPartitionResponse) -> ListOffsetsPartitionResponse {
+    if version >= VERSION_LEADER_EPOCH { answer } else { answer.with_leader_epoch(-1) }
 }
 
 fn answer(

@@ -5,8 +5,11 @@ mod answer;
 mod codec;
 mod config_resource;
 mod context;
+mod document;
 mod error;
 mod fetch_answer;
+mod group_request;
+mod internal_topics;
 mod node;
 mod producer_ids;
 mod view;
@@ -14,6 +17,8 @@ mod view;
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
 pub use api_versions::unsupported as unsupported_api_versions;
 pub use context::{Connection, Context};
+pub use document::protocol_markdown;
+pub use internal_topics::CONSUMER_OFFSETS;
 pub use node::Node;
 
 use bytes::Bytes;
@@ -40,7 +45,10 @@ impl ApiRow {
 pub const API_VERSIONS: i16 = 18;
 
 macro_rules! apis {
-    ($($key:literal $name:ident $module:ident $listed:literal $min:literal $max:literal $order:ident;)*) => {
+    ($(
+        $key:literal $name:ident $module:ident
+        $listed:literal $min:literal $max:literal $order:ident;
+    )*) => {
         $(mod $module;)*
 
         /// Every API of a broker listener, by key.
@@ -68,6 +76,15 @@ apis! {
     1  Fetch                   fetch                     4 4 18 Pipelined;
     2  ListOffsets             list_offsets              1 1 11 Alone;
     3  Metadata                metadata                  0 0 13 Alone;
+    8  OffsetCommit            offset_commit             2 2 9  Alone;
+    9  OffsetFetch             offset_fetch              1 1 9  Alone;
+    10 FindCoordinator         find_coordinator          0 0 6  Alone;
+    11 JoinGroup               join_group                0 0 9  Alone;
+    12 Heartbeat               heartbeat                 0 0 4  Alone;
+    13 LeaveGroup              leave_group               0 0 5  Alone;
+    14 SyncGroup               sync_group                0 0 5  Alone;
+    15 DescribeGroups          describe_groups           0 0 6  Alone;
+    16 ListGroups              list_groups               0 0 5  Alone;
     18 ApiVersions             api_versions              0 0 4  Alone;
     19 CreateTopics            create_topics             2 2 7  Alone;
     20 DeleteTopics            delete_topics             1 1 6  Alone;
@@ -78,8 +95,12 @@ apis! {
     33 AlterConfigs            alter_configs             0 0 2  Alone;
     35 DescribeLogDirs         describe_log_dirs         1 1 4  Alone;
     37 CreatePartitions        create_partitions         0 0 3  Alone;
+    42 DeleteGroups            delete_groups             0 0 2  Alone;
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone;
+    47 OffsetDelete            offset_delete             0 0 0  Alone;
     60 DescribeCluster         describe_cluster          0 0 2  Alone;
+    68 ConsumerGroupHeartbeat  consumer_group_heartbeat  0 0 1  Alone;
+    69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone;
     74 ListConfigResources     list_config_resources     0 0 1  Alone;
     75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone;
 }

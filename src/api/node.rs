@@ -7,8 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
+use super::internal_topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
 use super::producer_ids::ProducerIds;
 use crate::config::{Describe, Described, NodeConfig};
+use crate::coordinator::TopicLog;
+use crate::coordinator::group::GroupCoordinator;
 use crate::host::{Clock, tasks};
 use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
@@ -17,12 +20,7 @@ use crate::partition::{Partition, Partitions};
 use crate::quorum::{HostDraw, Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
-/// Topics that brokers keep for themselves (`Topic.INTERNAL_TOPICS`).
-const INTERNAL_TOPICS: [&str; 3] = [
-    "__consumer_offsets",
-    "__transaction_state",
-    "__share_group_state",
-];
+const INTERNAL_TOPICS: [&str; 3] = [CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE];
 
 /// How long a change of the metadata may take before the client is told that it timed out.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
@@ -30,10 +28,11 @@ const CHANGE_MAX: Duration = Duration::from_secs(30);
 /// Everything a handler may touch. One per process.
 pub struct Node {
     pub broker_id: BrokerId,
-    pub config: ArcSwap<NodeConfig>,
+    pub config: Arc<ArcSwap<NodeConfig>>,
     pub clock: Arc<dyn Clock>,
     pub quorum: Arc<Quorum>,
     pub partitions: Arc<Partitions>,
+    pub groups: Arc<GroupCoordinator<TopicLog>>,
     pub fetch_sessions: Mutex<FetchSessionCache>,
     pub producer_ids: ProducerIds,
     /// Topics that are being created because somebody asked for them.
@@ -43,21 +42,24 @@ pub struct Node {
 impl Node {
     pub fn new(
         broker_id: BrokerId,
-        config: NodeConfig,
+        config: Arc<ArcSwap<NodeConfig>>,
         clock: Arc<dyn Clock>,
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
+        groups: Arc<GroupCoordinator<TopicLog>>,
     ) -> Arc<Node> {
         let slots = config
+            .load()
             .broker
             .fetch
             .max_incremental_fetch_session_cache_slots;
         Arc::new(Node {
             broker_id,
-            config: ArcSwap::from_pointee(config),
+            config,
             clock,
             quorum,
             partitions,
+            groups,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
             producer_ids: ProducerIds::default(),
             creating: Mutex::default(),

@@ -12,7 +12,7 @@ use crate::types::{ErrorCode, ProducerId};
 /// The rest of this broker's block.
 #[derive(Default)]
 pub struct ProducerIds {
-    /// The next id and the end of the block. Held while a new block is fetched, so that only one is.
+    /// The next id and the end of the block. Held while a block is fetched, so that only one is.
     block: Mutex<(i64, i64)>,
 }
 

@@ -13,6 +13,8 @@ pub const OPERATIONS_NOT_ASKED: i32 = i32::MIN;
 /// Every operation that a topic has (`AclEntry.supportedOperations`): nobody is refused any
 /// without an authorizer.
 pub const TOPIC_OPERATIONS: i32 = 3576;
+/// The same for a group.
+pub const GROUP_OPERATIONS: i32 = 3400;
 /// The same for the cluster.
 pub const CLUSTER_OPERATIONS: i32 = 8096;
 
@@ -51,20 +53,19 @@ pub fn text(text: &str) -> StrBytes {
 }
 
 /// What a client of `listener` is told about a partition.
-pub struct PartitionView<'a> {
+pub struct PartitionView {
     pub error: ErrorCode,
     pub leader: BrokerId,
-    pub partition: &'a PartitionRegistration,
     pub offline_replicas: Vec<BrokerId>,
 }
 
 /// A leader that is not known or cannot be reached is -1 with the error that says so, never a
 /// guess.
-pub fn partition<'a>(
+pub fn partition(
     image: &MetadataImage,
     listener: &str,
-    partition: &'a PartitionRegistration,
-) -> PartitionView<'a> {
+    partition: &PartitionRegistration,
+) -> PartitionView {
     let reachable = |id: BrokerId| {
         let broker = image.broker(id).filter(|broker| !broker.fenced);
         broker.is_some_and(|broker| broker.end_point(listener).is_some())
@@ -90,7 +91,6 @@ pub fn partition<'a>(
     PartitionView {
         error,
         leader,
-        partition,
         offline_replicas,
     }
 }

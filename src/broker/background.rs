@@ -10,14 +10,15 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::api::Node;
+use crate::api::{CONSUMER_OFFSETS, Node};
 use crate::config::NodeConfig;
+use crate::coordinator::group::group_config;
 use crate::host::tasks;
 use crate::log::Log;
 use crate::metadata::{ConfigResource, ConfigResourceType, MetadataImage};
 use crate::partition::{Partitions, overrides_of};
 use crate::quorum::{Change, Subscription};
-use crate::types::{BrokerId, Offset};
+use crate::types::{BrokerId, Offset, TopicId, TopicName};
 
 /// How often files whose time has come are looked for.
 const DELETION_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,6 +31,7 @@ pub struct Background {
 impl Background {
     pub fn start(
         node: &Arc<Node>,
+        image: Arc<MetadataImage>,
         changes: Subscription,
         rolled: mpsc::UnboundedReceiver<Arc<Log>>,
         stopping: &watch::Receiver<bool>,
@@ -42,7 +44,10 @@ impl Background {
         let checkpoint_ms = i64::from(log.log_flush_offset_checkpoint_interval_ms);
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
         let tasks = vec![
-            tasks::spawn(until(stopping.clone(), follow(node.clone(), changes))),
+            tasks::spawn(until(
+                stopping.clone(),
+                follow(node.clone(), image, changes),
+            )),
             tasks::spawn(until(stopping.clone(), flush_rolled(rolled))),
             every(ms(log.log_retention_check_interval_ms), apply_retention),
             every(ms(checkpoint_ms), checkpoint),
@@ -89,26 +94,63 @@ async fn repeat(
     }
 }
 
-/// Applies every change of the metadata to this broker, in order.
-async fn follow(node: Arc<Node>, mut changes: Subscription) {
+/// Applies every change of the metadata to this broker, in order; `image` was applied already.
+async fn follow(node: Arc<Node>, image: Arc<MetadataImage>, mut changes: Subscription) {
+    let mut before = image;
     while let Some(change) = changes.next().await {
-        let node = node.clone();
+        let (node, after) = (node.clone(), change.image.clone());
         // One change at a time: the next one builds on it.
-        if let Err(error) = tasks::spawn_blocking(move || apply(&node, &change)).await {
+        let applied = tasks::spawn_blocking(move || apply(&node, &before, &change));
+        if let Err(error) = applied.await {
             tracing::error!("a change of the metadata was not applied: {error}");
         }
+        before = after;
     }
 }
 
-fn apply(node: &Node, change: &Change) {
+fn apply(node: &Node, before: &MetadataImage, change: &Change) {
     let Change { image, delta } = change;
-    let of_broker =
-        |resource: &ConfigResource| resource.resource_type == ConfigResourceType::Broker;
-    if delta.everything || delta.configs.iter().any(of_broker) {
+    let is_of = |wanted: ConfigResourceType| {
+        move |resource: &ConfigResource| resource.resource_type == wanted
+    };
+    let of_broker = delta.configs.iter().any(is_of(ConfigResourceType::Broker));
+    if delta.everything || of_broker {
         let config = with_dynamic(&node.config(), image, node.broker_id);
         node.config.store(Arc::new(config));
     }
+    if let Some(topic) = image.topic(CONSUMER_OFFSETS) {
+        node.groups
+            .set_partition_count(topic.partitions.len() as i32);
+    }
     node.partitions.apply(&node.config(), image, delta);
+    if delta.everything || of_broker || delta.configs.iter().any(is_of(ConfigResourceType::Group)) {
+        node.groups
+            .on_config_changed(&group_config(&node.config(), image));
+    }
+    tell_groups_of_topics(node, before, change);
+}
+
+/// Groups give their members the partitions of new topics, and forget the offsets of deleted ones.
+fn tell_groups_of_topics(node: &Node, before: &MetadataImage, change: &Change) {
+    let Change { image, delta } = change;
+    let known = |id: &TopicId| image.topic_by_id(*id).map(|topic| topic.name.clone());
+    let mut changed: Vec<TopicName> = delta.topics.keys().filter_map(known).collect();
+    let removed = delta
+        .removed_topics
+        .keys()
+        .filter_map(|id| before.topic_by_id(*id));
+    let mut deleted = Vec::new();
+    for topic in removed {
+        changed.push(topic.name.clone());
+        let partitions = topic.partitions.iter();
+        deleted.extend(partitions.map(|(index, _)| (topic.name.clone(), index)));
+    }
+    if !deleted.is_empty() {
+        node.groups.on_partitions_deleted(deleted);
+    }
+    if !changed.is_empty() {
+        node.groups.on_topics_changed(changed);
+    }
 }
 
 /// The configuration under the dynamic values that the cluster holds for this broker.

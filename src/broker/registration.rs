@@ -68,9 +68,8 @@ pub async fn register(
 ) -> Result<(), StartError> {
     let mut directories = Vec::new();
     for dir in log_dirs {
-        if let Some(meta) = dir.meta_properties()? {
-            directories.push(DirectoryId(meta.directory_id));
-        }
+        let meta = dir.meta_properties()?;
+        directories.extend(meta.and_then(|meta| meta.directory_id).map(DirectoryId));
     }
     let features = SUPPORTED_FEATURES.iter().map(|feature| BrokerFeature {
         name: feature.name.into(),

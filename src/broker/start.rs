@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -12,12 +13,15 @@ use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
 use super::registration::{end_points, register, unfence};
 use super::storage::{self, Storage};
-use crate::api::Node;
+use crate::api::{CONSUMER_OFFSETS, Node};
 use crate::config::{Listener, NodeConfig};
+use crate::coordinator::TopicLog;
+use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::Partitions;
 use crate::quorum::{NoTransport, Quorum, QuorumConfig};
+use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
 
@@ -63,6 +67,7 @@ impl Broker {
             .await
             .ok_or(crate::quorum::QuorumError::Stopped)?;
         let config = with_dynamic(&config, &first.image, node_id);
+        let config = Arc::new(ArcSwap::from_pointee(config));
         let (rolled_sender, rolled) = mpsc::unbounded_channel();
         let log_dirs = storage.log_dirs.clone();
         let partitions = Arc::new(Partitions::new(
@@ -71,19 +76,21 @@ impl Broker {
             clock.clone(),
             rolled_sender,
         ));
+        let groups = group_coordinator(&config, &clock, &quorum, &partitions);
         let loaded = {
-            let (partitions, config) = (partitions.clone(), config.clone());
+            let (partitions, config) = (partitions.clone(), config.load_full());
+            let image = first.image.clone();
             tasks::spawn_blocking(move || {
-                let clean_stop = partitions.load(&config, &first.image)?;
-                partitions.apply(&config, &first.image, &first.delta);
+                let clean_stop = partitions.load(&config, &image)?;
+                partitions.apply(&config, &image, &first.delta);
                 Ok::<_, StartError>(clean_stop.map_or(BrokerEpoch::NONE, BrokerEpoch))
             })
         };
         let clean_stop = loaded.await.expect("loading panicked")?;
-        let node = Node::new(node_id, config, clock, quorum, partitions);
+        let node = Node::new(node_id, config, clock, quorum, partitions, groups);
 
         let (stop, stopping) = watch::channel(false);
-        let background = Background::start(&node, changes, rolled, &stopping);
+        let background = Background::start(&node, first.image, changes, rolled, &stopping);
         let addresses = addresses(&bound)?;
         let ports: Vec<(String, u16)> = addresses
             .iter()
@@ -134,6 +141,45 @@ impl Broker {
         }
         self.node.quorum.shutdown().await;
     }
+}
+
+/// The group coordinator, told of the partitions of its topic.
+fn group_coordinator(
+    config: &Arc<ArcSwap<NodeConfig>>,
+    clock: &Arc<dyn Clock>,
+    quorum: &Arc<Quorum>,
+    partitions: &Arc<Partitions>,
+) -> Arc<GroupCoordinator<TopicLog>> {
+    let group = &config.load().broker.group;
+    // The numbers of `compression.type` on the wire (`CompressionType.java`).
+    let codec = u8::try_from(group.offsets_topic_compression_codec).ok();
+    let log = TopicLog::new(
+        CONSUMER_OFFSETS,
+        codec
+            .and_then(Compression::from_id)
+            .unwrap_or(Compression::None),
+        quorum.clone(),
+        partitions.clone(),
+        clock.clone(),
+    );
+    let source = ClusterSource {
+        quorum: quorum.clone(),
+        config: config.clone(),
+    };
+    let existing = quorum
+        .image()
+        .topic(CONSUMER_OFFSETS)
+        .map(|topic| topic.partitions.len());
+    let partition_count = existing.map_or(group.offsets_topic_num_partitions, |len| len as i32);
+    let groups = Arc::new(GroupCoordinator::new(
+        log,
+        clock.clone(),
+        Duration::from_millis(group.offsets_commit_timeout_ms.max(1) as u64),
+        Arc::new(source),
+        partition_count,
+    ));
+    partitions.observe(CONSUMER_OFFSETS, groups.clone());
+    groups
 }
 
 fn check_supported(config: &NodeConfig) -> Result<(), StartError> {

@@ -71,7 +71,7 @@ pub fn format_new(
 ) -> Result<(), LogDirError> {
     for dir in log_dirs {
         if dir.meta_properties()?.is_none() {
-            let directory_id = random::uuid();
+            let directory_id = Some(random::uuid());
             let cluster_id = cluster_id.to_owned();
             dir.format(&MetaProperties {
                 cluster_id,

@@ -1,5 +1,5 @@
-//! AlterConfigs, IncrementalAlterConfigs and the configurations of CreateTopics: what is taken, and
-//! Kafka's code and sentence for what is not.
+//! AlterConfigs, IncrementalAlterConfigs and the configurations of CreateTopics: what is taken,
+//! and Kafka's code and sentence for what is not.
 //!
 //! 1. A request changes all of its names or none.
 //! 2. What comes out is checked as a whole, together with what the resource already had.
@@ -46,6 +46,14 @@ pub enum AlterOp {
     Subtract = 3,
 }
 
+impl AlterOp {
+    pub fn from_code(code: i8) -> Option<AlterOp> {
+        use AlterOp::{Append, Delete, Set, Subtract};
+        let all = [Set, Delete, Append, Subtract];
+        all.into_iter().find(|op| *op as i8 == code)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alteration {
     pub name: String,
@@ -81,8 +89,8 @@ impl Rejection {
     }
 }
 
-/// The name of a broker resource that a request at node `node_id` may name: its own id, or none for
-/// all brokers.
+/// The name of a broker resource that a request at node `node_id` may name: its own id, or none
+/// for all brokers.
 pub fn check_broker_name(name: &str, node_id: i32) -> Result<(), Rejection> {
     if name.is_empty() {
         return Ok(());
@@ -192,7 +200,7 @@ fn check_no_nulls<'a>(nulls: impl Iterator<Item = &'a str>) -> Result<(), Reject
     }
     Err(Rejection::request(format!(
         "Null value not supported for : {}",
-        nulls.join(",")
+        nulls.join(", ")
     )))
 }
 
@@ -212,23 +220,22 @@ fn apply(
 ) -> Result<(), Rejection> {
     let name = &alteration.name;
     let value = alteration.value.clone().unwrap_or_default();
-    let (word, verb) = match alteration.op {
-        0 => {
+    let unknown = Rejection {
+        code: ErrorCode::UnknownServerError,
+        message: None,
+    };
+    let op = AlterOp::from_code(alteration.op).ok_or(unknown)?;
+    let (word, verb) = match op {
+        AlterOp::Set => {
             overrides.insert(name.clone(), value);
             return Ok(());
         }
-        1 => {
+        AlterOp::Delete => {
             overrides.remove(name);
             return Ok(());
         }
-        2 => ("APPEND", "append"),
-        3 => ("SUBTRACT", "subtract"),
-        _ => {
-            return Err(Rejection {
-                code: ErrorCode::UnknownServerError,
-                message: None,
-            });
-        }
+        AlterOp::Append => ("APPEND", "append"),
+        AlterOp::Subtract => ("SUBTRACT", "subtract"),
     };
     let row = row_of(resource, name).filter(|row| row.config_type == ConfigType::List);
     let Some(row) = row else {
@@ -251,9 +258,9 @@ fn apply(
     };
     for item in value.split(',') {
         let place = items.iter().position(|present| *present == item);
-        match (word, place) {
-            ("APPEND", None) => items.push(item),
-            ("SUBTRACT", Some(place)) => {
+        match (op, place) {
+            (AlterOp::Append, None) => items.push(item),
+            (AlterOp::Subtract, Some(place)) => {
                 items.remove(place);
             }
             _ => {}

@@ -9,13 +9,13 @@ use super::alter::{Rejection, ResourceType};
 use super::broker::broker_row;
 use super::describe::listener_base;
 use super::group_ranges::GROUP_RANGES;
-use super::node::{NodeConfig, parse};
+use super::node::{NodeConfig, default_value, parse};
 use super::numbers::number_errors;
 use super::table::Table;
 use super::value::trim;
 use super::{
-    ClientMetricsConfig, ConfigError, FromValue, GroupConfig, Overrides, Row, Scope, TopicConfig,
-    Value,
+    ClientMetricsConfig, ConfigError, Effect, FromValue, GroupConfig, Overrides, Row, Scope,
+    TopicConfig, Value,
 };
 
 impl NodeConfig {
@@ -147,13 +147,16 @@ impl NodeConfig {
             let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
             names.join(", ")
         };
-        let fixed = known().filter(|(name, row)| row.scope == Scope::ReadOnly || is_bound(name));
+        let fixed = known().filter(|(_, row)| row.scope == Scope::ReadOnly);
         let fixed: Vec<&String> = fixed.map(|(name, _)| name).collect();
-        if !fixed.is_empty() {
-            return Err(Rejection::request(format!(
+        let not_dynamic = |names: Vec<&String>| {
+            Err(Rejection::request(format!(
                 "Cannot update these configs dynamically: [{}]",
-                listed(fixed)
-            )));
+                listed(names)
+            )))
+        };
+        if !fixed.is_empty() {
+            return not_dynamic(fixed);
         }
         let of_listeners: Vec<&String> = known()
             .map(|(name, _)| name)
@@ -178,8 +181,28 @@ impl NodeConfig {
                 listed(of_one)
             )));
         }
+        let bound: Vec<&String> = overrides.keys().filter(|name| is_bound(name)).collect();
+        if !bound.is_empty() {
+            return not_dynamic(bound);
+        }
         for (name, row) in known() {
-            strict(row, &overrides[name]).map_err(|e| Rejection::request(e.to_string()))?;
+            let value = strict(row, &overrides[name]);
+            let value = value.map_err(|error| Rejection::request(error.to_string()))?;
+            if let Effect::Refused(reason) = row.effect
+                && value != default_value(row)
+            {
+                return Err(Rejection::request(format!(
+                    "{name} is not supported: {reason}"
+                )));
+            }
+        }
+        if let Some(count) = overrides
+            .get("max.connections")
+            .filter(|text| trim(text) == "0")
+        {
+            return Err(Rejection::request(format!(
+                "Invalid max.connections {count}"
+            )));
         }
         self.check_threads(overrides)?;
         let layers = &self.layers;

@@ -1,5 +1,5 @@
-//! Rules between the configurations of a node: roles, listeners and quorum. Each error names the way
-//! out.
+//! Rules between the configurations of a node: roles, listeners and quorum. Each error names the
+//! way out.
 
 use super::listener::split_host_port;
 use super::{BrokerConfig, ConfigError, Listener, Listeners, SecurityProtocol};
@@ -15,8 +15,8 @@ pub(super) fn hint(name: &str) -> &'static str {
         }
         "node.id" => " Set node.id to a number that no other node of the cluster has.",
         "controller.listener.names" => {
-            " Set controller.listener.names=CONTROLLER and add CONTROLLER://localhost:9093 to \
-             listeners."
+            " Set controller.listener.names=CONTROLLER; a controller also needs \
+             CONTROLLER://localhost:9093 in listeners."
         }
         _ => "",
     }
@@ -103,12 +103,6 @@ fn check_listeners(
                 .controller_names
                 .first()
                 .map_or("CONTROLLER", String::as_str)
-        ));
-    }
-    if listeners.controller_names.is_empty() {
-        reasons.push(format!(
-            "controller.listener.names must not be empty.{}",
-            hint("controller.listener.names")
         ));
     }
     if !config.is_broker() {

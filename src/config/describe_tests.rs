@@ -1,9 +1,9 @@
 //! DescribeConfigs against the recorded answers of a running Kafka 4.4.
 //!
-//! `testdata/NAME.tsv` holds the answers of a node that was started with `testdata/NAME.properties`.
-//! Lines that begin with `set` are values that were set while it ran; the others are resource, name,
-//! value, source, read-only, sensitive, type and then a name, value and source for each synonym. `\N`
-//! is null.
+//! `testdata/NAME.tsv` holds the answers of a node that was started with
+//! `testdata/NAME.properties`. Lines that begin with `set` are values that were set while it ran;
+//! the others are resource, name, value, source, read-only, sensitive, type and then a name,
+//! value and source for each synonym. `\N` is null.
 
 use super::*;
 

@@ -45,7 +45,7 @@ pub fn environment_properties<'a>(
         })
         .collect();
     // Two variables may give one name; the environment has no order, so take one.
-    found.sort_by(|a, b| a.origin.to_string().cmp(&b.origin.to_string()));
+    found.sort_by_key(|property| property.origin.to_string());
     found
 }
 

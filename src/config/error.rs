@@ -89,7 +89,8 @@ pub enum ConfigWarning {
         reason: &'static str,
         origin: Origin,
     },
-    /// A dynamic value that the cluster holds and this node cannot use; it keeps the next lower one.
+    /// A dynamic value that the cluster holds and this node cannot use; it keeps the next lower
+    /// one.
     #[error("dynamic value ignored: {0}")]
     Dynamic(ConfigError),
 }

@@ -8,7 +8,7 @@
 //! 2. A listener that is not advertised is advertised as it is.
 //! 3. A controller listener without an entry in the map is PLAINTEXT, unless the map was set.
 
-use super::{BrokerConfig, ConfigError};
+use super::{BrokerConfig, ConfigError, checks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecurityProtocol {
@@ -86,6 +86,11 @@ impl Listeners {
         let network = &config.network;
         let names = network.controller_listener_names.iter();
         let controller_names: Vec<String> = names.map(|name| name.to_uppercase()).collect();
+        if controller_names.is_empty() {
+            let hint = checks::hint("controller.listener.names");
+            let reason = format!("controller.listener.names must not be empty.{hint}");
+            return Err(ConfigError::Conflict { reason });
+        }
         let map = ProtocolMap::read(config, &controller_names, is_set)?;
         let parse = |name: &'static str, entries: &[String]| -> Result<Vec<_>, ConfigError> {
             entries

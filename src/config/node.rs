@@ -44,8 +44,8 @@ pub(super) struct Layers {
 }
 
 impl NodeConfig {
-    /// The configuration at start, and what is worth a line in the log about it; or everything that
-    /// is wrong.
+    /// The configuration at start, and what is worth a line in the log about it; or everything
+    /// that is wrong.
     pub fn load(sources: Sources) -> Result<(NodeConfig, Vec<ConfigWarning>), Vec<ConfigError>> {
         let alone = sources.file.is_none() && !names_a_quorum(&sources);
         let given = Arc::new(merge(sources, alone));
@@ -57,7 +57,7 @@ impl NodeConfig {
                 None => warnings.push(unknown(property)),
             }
         }
-        for row in broker_rows().filter(|row| row.default == super::Default::Required) {
+        for row in broker_rows().filter(|row| row.default == super::DefaultValue::Required) {
             if !given.contains_key(row.name) {
                 errors.push(ConfigError::Missing {
                     name: row.name,
@@ -137,10 +137,19 @@ impl NodeConfig {
         self.layers.written(name)
     }
 
-    /// The static values, each with its origin: what the start logs.
-    pub fn given(&self) -> impl Iterator<Item = &Property> {
-        self.layers.given.values()
+    /// The static values by name, each with its origin: what the start logs. Secrets are hidden,
+    /// and strangers too, since they may be secrets.
+    pub fn given(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
+        self.layers.given.values().map(|property| {
+            let row = broker_row(&property.name);
+            let value = shown(row.is_none_or(Row::sensitive), &property.value);
+            (property.name.as_str(), value, &property.origin)
+        })
     }
+}
+
+fn shown(hidden: bool, value: &str) -> &str {
+    if hidden { "(hidden)" } else { value }
 }
 
 fn with_overrides<T: Table + Clone>(defaults: &T, overrides: &Overrides) -> T {
@@ -201,8 +210,8 @@ impl Layers {
         set.unwrap_or_else(|| default_value(row))
     }
 
-    /// As Kafka has it: a dynamic `log.retention.ms` takes the static values of its whole family out,
-    /// so that `log.retention.minutes` cannot come before it.
+    /// As Kafka has it: a dynamic `log.retention.ms` takes the static values of its whole family
+    /// out, so that `log.retention.minutes` cannot come before it.
     fn sibling_is_dynamic(&self, name: &str) -> bool {
         let is_dynamic =
             |name: &&str| self.cluster.contains_key(*name) || self.this_broker.contains_key(*name);
@@ -350,11 +359,7 @@ fn check_given(
     if value == default_value(row) {
         return;
     }
-    let shown = if row.sensitive() {
-        "(hidden)".to_owned()
-    } else {
-        property.value.clone()
-    };
+    let shown = shown(row.sensitive(), &property.value).to_owned();
     let (name, origin) = (row.name.to_owned(), property.origin.clone());
     match row.effect {
         Effect::Applied => {}
@@ -383,12 +388,7 @@ fn unknown(property: &Property) -> ConfigWarning {
     let (name, origin) = (property.name.clone(), property.origin.clone());
     match describe::listener_base(&name) {
         Some(row) => {
-            let value = if row.sensitive() {
-                "(hidden)"
-            } else {
-                &property.value
-            }
-            .to_owned();
+            let value = shown(row.sensitive(), &property.value).to_owned();
             let reason = "a listener has no configuration of its own";
             ConfigWarning::NoEffect {
                 name,

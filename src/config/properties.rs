@@ -1,10 +1,10 @@
 //! Java's properties format, as `server.properties` is written in.
 //!
-//! 1. A line ends at `\n`, `\r` or `\r\n`; one whose last backslash is not itself escaped goes on in
-//!    the next, whose leading blanks are dropped.
+//! 1. A line ends at `\n`, `\r` or `\r\n`; one whose last backslash is not itself escaped goes on
+//!    in the next, whose leading blanks are dropped.
 //! 2. A logical line is a comment when its first character past the blanks is `#` or `!`.
-//! 3. The name ends at the first unescaped `=`, `:` or blank; then blanks, at most one `=` or `:`,
-//!    and blanks again are skipped. The value keeps its trailing blanks.
+//! 3. The name ends at the first unescaped `=`, `:` or blank; then blanks, at most one `=` or
+//!    `:`, and blanks again are skipped. The value keeps its trailing blanks.
 //! 4. `\t \n \r \f \uXXXX` are escapes; a backslash before any other character is dropped.
 
 use std::sync::Arc;

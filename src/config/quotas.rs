@@ -1,6 +1,7 @@
 //! The tables of what clients, users and addresses may be held to.
 //!
-//! A name that is not set means no limit: the defaults are the largest numbers, as Kafka lists them.
+//! A name that is not set means no limit: the defaults are the largest numbers, as Kafka lists
+//! them.
 
 use super::table::config_table;
 

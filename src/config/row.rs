@@ -42,18 +42,18 @@ impl ConfigType {
 
 /// The value of a name that nobody has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Default {
+pub enum DefaultValue {
     /// The name must be set.
     Required,
     Null,
     Text(&'static str),
 }
 
-impl Default {
+impl DefaultValue {
     pub const fn text(self) -> Option<&'static str> {
         match self {
-            Default::Text(text) => Some(text),
-            Default::Required | Default::Null => None,
+            DefaultValue::Text(text) => Some(text),
+            DefaultValue::Required | DefaultValue::Null => None,
         }
     }
 }
@@ -133,7 +133,7 @@ pub struct Fallback {
 pub struct Row {
     pub name: &'static str,
     pub config_type: ConfigType,
-    pub default: Default,
+    pub default: DefaultValue,
     pub valid: Valid,
     pub importance: Importance,
     /// Kafka hides it from listings unless it is set.

@@ -35,8 +35,9 @@ pub struct ConfigValue {
     pub source: ConfigSource,
 }
 
-/// What a node is started with. Nothing here is read from a file or the environment by this module.
-#[derive(Debug, Clone, std::default::Default)]
+/// What a node is started with. Nothing here is read from a file or the environment by this
+/// module.
+#[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// The pairs of `server.properties`; `None` when there is no such file.
     pub file: Option<Vec<Property>>,

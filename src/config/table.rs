@@ -11,14 +11,16 @@
 //!
 //! 1. A row with a field is applied: the broker reads that field. So is a row of the broker that
 //!    others name in `from`. Any other row says why it has no effect, or why it is refused.
-//! 2. Nothing else in the crate lists names: parsing, DescribeConfigs, AlterConfigs and the document
-//!    all walk the rows.
+//! 2. Nothing else in the crate lists names: parsing, DescribeConfigs, AlterConfigs and the
+//!    document all walk the rows.
 
 use super::{FromValue, Row, Value};
 
 /// What the macro gives each of its structs.
 pub trait Table: Sized {
     const ROWS: &'static [Row];
+    /// The names that have a field.
+    const FIELDS: &'static [&'static str];
 
     /// The struct, each field from the value of its name.
     fn build(value_of: &dyn Fn(&'static Row) -> Value) -> Self;
@@ -80,6 +82,10 @@ macro_rules! config_table {
                 } ),* ]
             };
 
+            const FIELDS: &'static [&'static str] = &[
+                $( $( $crate::config::table::name_of!($field $name), )? )*
+            ];
+
             #[allow(unused_variables)]
             fn build(
                 value_of: &dyn Fn(&'static $crate::config::Row) -> $crate::config::Value,
@@ -109,13 +115,13 @@ macro_rules! config_table {
 
 macro_rules! default {
     (required) => {
-        $crate::config::Default::Required
+        $crate::config::DefaultValue::Required
     };
     (null) => {
-        $crate::config::Default::Null
+        $crate::config::DefaultValue::Null
     };
     ($text:literal) => {
-        $crate::config::Default::Text($text)
+        $crate::config::DefaultValue::Text($text)
     };
 }
 
@@ -140,4 +146,10 @@ macro_rules! effect {
     };
 }
 
-pub(super) use {config_table, default, effect, is_internal};
+macro_rules! name_of {
+    ($field:ident $name:literal) => {
+        $name
+    };
+}
+
+pub(super) use {config_table, default, effect, is_internal, name_of};

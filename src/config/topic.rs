@@ -1,7 +1,7 @@
 //! The table of topic configurations, and a topic's configuration as the log reads it.
 //!
-//! A topic's value is its own override, else the broker's (`from`, in order of precedence), else the
-//! default.
+//! A topic's value is its own override, else the broker's (`from`, in order of precedence), else
+//! the default.
 
 use super::table::config_table;
 use super::{CleanupPolicies, CompressionType, ThrottledReplicas, TimestampType};

@@ -1,7 +1,7 @@
 //! Which values a row takes, and what is said of one it does not take, in Kafka's words.
 //!
-//! The text of a rule (`Display`) is how Kafka's documents print it; a test holds every row against
-//! Kafka's own list.
+//! The text of a rule (`Display`) is how Kafka's documents print it; a test holds every row
+//! against Kafka's own list.
 
 use super::Value;
 

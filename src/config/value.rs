@@ -1,8 +1,8 @@
 //! A value read from its text by its type, and written back as Kafka writes it.
 //!
 //! 1. Text is trimmed first, of every type, as Kafka does.
-//! 2. A list drops the blanks around its items; blank and repeated items are kept here, since a topic
-//!    refuses blank ones where a properties file does not (`Value::tidied`).
+//! 2. A list drops the blanks around its items; blank and repeated items are kept here, since a
+//!    topic refuses blank ones where a properties file does not (`Value::tidied`).
 //! 3. `to_text` of a parsed value parses to the same value.
 
 use super::ConfigType;
@@ -100,8 +100,8 @@ pub fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c <= ' ')
 }
 
-/// Java's `Double.parseDouble`, without its hexadecimal form: that takes a suffix of `d` or `f`, and
-/// spells its constants `NaN` and `Infinity`.
+/// Java's `Double.parseDouble`, without its hexadecimal form: that takes a suffix of `d` or `f`,
+/// and spells its constants `NaN` and `Infinity`.
 fn parse_double(text: &str) -> Option<f64> {
     let unsigned = text.trim_start_matches(['+', '-']);
     if unsigned == "NaN" || unsigned == "Infinity" {

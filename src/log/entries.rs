@@ -72,9 +72,7 @@ impl<'a, const N: usize> Entries<'a, N> {
 
     fn page(&self, start: u32, end: u32) -> io::Result<Vec<[u8; N]>> {
         let mut bytes = vec![0; (end - start) as usize * N];
-        let read_bytes = self
-            .file
-            .read_at(&mut bytes, u64::from(start) * N as u64)?;
+        let read_bytes = self.file.read_at(&mut bytes, u64::from(start) * N as u64)?;
         let whole = bytes[..read_bytes].chunks_exact(N);
         Ok(whole
             .map(|c| c.try_into().expect("chunks have N bytes"))

@@ -10,8 +10,8 @@
 //! 1. Epochs ascend strictly, start offsets do not descend.
 //! 2. The file is written before the recovery point passes an epoch's first batch. What is missing
 //!    after a crash is therefore in batches that recovery reads again.
-//! 3. Entries at or after the log end offset are cut when the log is opened: a crash in a truncation
-//!    leaves them.
+//! 3. Entries at or after the log end offset are cut when the log is opened: a crash in a
+//!    truncation leaves them.
 
 use std::fmt::Write;
 
@@ -104,7 +104,9 @@ impl Epochs {
         let above = self.entries.partition_point(|e| e.epoch <= epoch);
         let end_offset = self.entries.get(above)?.start_offset;
         // Older than the oldest: all that is known is that it ended before that one began.
-        let found = above.checked_sub(1).map_or(epoch, |i| self.entries[i].epoch);
+        let found = above
+            .checked_sub(1)
+            .map_or(epoch, |i| self.entries[i].epoch);
         Some((found, end_offset))
     }
 
@@ -199,9 +201,15 @@ mod tests {
             cut.is_dirty = true;
             cut
         };
-        assert_eq!(cut(Epochs::truncate_from_end, 20), epochs(&[(1, 0), (2, 10)]));
+        assert_eq!(
+            cut(Epochs::truncate_from_end, 20),
+            epochs(&[(1, 0), (2, 10)])
+        );
         assert_eq!(cut(Epochs::truncate_from_end, 21), all);
-        assert_eq!(cut(Epochs::truncate_from_start, 15), epochs(&[(2, 15), (3, 20)]));
+        assert_eq!(
+            cut(Epochs::truncate_from_start, 15),
+            epochs(&[(2, 15), (3, 20)])
+        );
         assert_eq!(cut(Epochs::truncate_from_start, 20), epochs(&[(3, 20)]));
         assert_eq!(cut(Epochs::truncate_from_start, 0), all);
     }

@@ -7,13 +7,16 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::types::{Offset, ProducerEpoch, ProducerId};
+use crate::types::{Offset, ProducerEpoch, ProducerId, TopicPartition};
 
 /// The disk failed, or holds what cannot be a log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("log directory {dir} is offline")]
     Offline { dir: PathBuf },
+    /// Closed by a clean stop, or deleted.
+    #[error("the log of {topic_partition} is closed")]
+    Closed { topic_partition: TopicPartition },
     #[error("cannot {operation} {path}")]
     Io {
         operation: &'static str,

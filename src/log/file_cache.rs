@@ -173,7 +173,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = FileCache::new(2 * SHARDS);
         let mut opened = 0;
-        let mut get = |key, opened: &mut usize| {
+        let get = |key, opened: &mut usize| {
             let open = || {
                 *opened += 1;
                 RealDisk.open(&dir.path().join("f"), OpenMode::Create)

@@ -1,15 +1,36 @@
-//! One partition's log: interface first, the work lives in the files beside.
+//! One partition's log. Here is its state; what is done with it lives in `append`, `read`,
+//! `timestamps`, `truncate`, `flush`, `retention` and `recovery`.
+//!
+//! Locks, in the order they are taken:
+//!
+//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else
+//!    waits for it.
+//! 2. `writer`: held by an append over its one write. Readers never take it.
+//! 3. `view`: held for moments, never over a call to the disk.
+//!
+//! Invariants:
+//!
+//! 1. `log_start_offset <= log_end_offset`, `recovery_point <= log_end_offset`.
+//! 2. There is at least one segment; base offsets ascend; the last one is active.
+//! 3. Everything that `view` shows is in the files, but for the pending index entries.
+//! 4. After a failed write the directory is offline and the state is not used any more.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
 
 use crate::host::File;
-use crate::record::Batch;
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs};
 use crate::types::{TopicId, TopicPartition};
 
 use super::config::LogConfig;
-use super::error::{AppendError, LogError, ReadError};
+use super::epochs::Epochs;
+use super::error::LogError;
+use super::partition_dir::PartitionDir;
+use super::producer_state::{OpenTransactions, Producers};
+use super::segment::{PendingIndex, Segment, Tail};
 
 /// Who wrote a batch, and so which of its fields are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +61,14 @@ pub struct Appended {
     pub log_append_time: TimestampMs,
     /// The batch was in the log already, at `base_offset`; nothing was written.
     pub is_duplicate: bool,
-    /// A new segment was begun: flush up to its start soon (aside).
+    /// A new segment was begun: flush soon (aside), so that recovery stays short.
     pub rolled: bool,
-    /// Bytes appended since the last flush and records since, for flush.messages.
+    /// Records since the last flush, for `flush.messages`.
     pub unflushed_records: i64,
 }
 
-/// A run of whole batches in one segment's file.
+/// A run of batches in one segment's file. A truncation may cut the file shorter while the slice is
+/// on its way; whoever sends it must cope with fewer bytes than `len`.
 #[derive(Clone)]
 pub struct LogSlice {
     /// `None` when `len` is 0.
@@ -56,17 +78,10 @@ pub struct LogSlice {
     pub len: u32,
     /// Bytes that a reader without a limit would have got from this segment: `len` or more.
     pub available: u32,
+    /// Of the segment.
+    pub segment_base_offset: Offset,
     pub log_start_offset: Offset,
     pub log_end_offset: Offset,
-}
-
-/// An aborted transaction, as a fetch answer names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AbortedTxn {
-    pub producer_id: ProducerId,
-    pub first_offset: Offset,
-    pub last_offset: Offset,
-    pub last_stable_offset: Offset,
 }
 
 /// Where a timestamp was found.
@@ -89,185 +104,292 @@ pub struct ActiveProducer {
 }
 
 /// Files that are out of the log and may be removed from `due` on (`LogDir::remove`).
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
     pub due: TimestampMs,
     pub paths: Vec<PathBuf>,
 }
 
-/// One partition's log. All methods may be called from any thread.
-pub struct Log {
-    topic_partition: TopicPartition,
+/// What only the one who appends needs.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub producers: Producers,
+    /// Up to where write-back of the active segment was started.
+    pub written_back_bytes: u32,
+    pub unflushed_records: i64,
+    pub uncheckpointed_bytes: u64,
+    /// Names in the directory are not durable yet.
+    pub is_dir_dirty: bool,
+    /// The directory's own name is not durable yet.
+    pub is_parent_dirty: bool,
+    /// The base offset of the first segment whose indexes are not synced.
+    pub unsynced_from: Offset,
+    /// Producer snapshots that are not at a segment's base offset, ascending.
+    pub snapshots: Vec<Offset>,
+    pub is_closed: bool,
 }
 
-#[allow(unused_variables)]
-impl Log {
-    pub fn topic_partition(&self) -> &TopicPartition {
-        &self.topic_partition
+impl Writer {
+    pub fn new(producers: Producers, snapshots: Vec<Offset>, unsynced_from: Offset) -> Writer {
+        Writer {
+            producers,
+            written_back_bytes: 0,
+            unflushed_records: 0,
+            uncheckpointed_bytes: 0,
+            is_dir_dirty: false,
+            is_parent_dirty: false,
+            unsynced_from,
+            snapshots,
+            is_closed: false,
+        }
+    }
+}
+
+/// What readers see.
+#[derive(Debug)]
+pub(super) struct View {
+    /// Never empty.
+    pub segments: Vec<Segment>,
+    pub tail: Tail,
+    pub pending: PendingIndex,
+    pub transactions: OpenTransactions,
+    pub epochs: Epochs,
+}
+
+impl View {
+    pub fn new(segments: Vec<Segment>, epochs: Epochs, producers: &Producers) -> View {
+        assert!(!segments.is_empty(), "a log has a segment");
+        View {
+            segments,
+            tail: Tail::default(),
+            pending: PendingIndex::default(),
+            transactions: OpenTransactions::of(producers),
+            epochs,
+        }
     }
 
+    pub fn active(&self) -> &Segment {
+        self.segments.last().expect("a log has a segment")
+    }
+
+    pub fn active_mut(&mut self) -> &mut Segment {
+        self.segments.last_mut().expect("a log has a segment")
+    }
+
+    /// The place of the segment that holds `offset`, if any does.
+    pub fn segment_of(&self, offset: Offset) -> Option<usize> {
+        let above = self.segments.partition_point(|s| s.base_offset <= offset);
+        above.checked_sub(1)
+    }
+
+    /// Where the segment after this one starts; the log's end after the last.
+    pub fn next_base_offset(&self, index: usize, log_end_offset: Offset) -> Offset {
+        let next = self.segments.get(index + 1);
+        next.map_or(log_end_offset, |s| s.base_offset)
+    }
+}
+
+/// One partition's log. All methods may be called from any thread.
+pub struct Log {
+    pub(super) dir: PartitionDir,
+    topic_id: TopicId,
+    config: RwLock<Arc<LogConfig>>,
+    pub(super) flushing: Mutex<()>,
+    pub(super) writer: Mutex<Writer>,
+    pub(super) view: Mutex<View>,
+    pub(super) log_start: AtomicI64,
+    pub(super) log_end: AtomicI64,
+    pub(super) recovery: AtomicI64,
+    /// The highest recovery point that may be written to disk. Below the log's end only between a
+    /// roll and the next flush: at the base offset of a new segment is a producer snapshot, which
+    /// the recovery point must not reach before the indexes of the old segment are synced.
+    pub(super) recovery_max: AtomicI64,
+    /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
+    pub(super) checkpointed: AtomicI64,
+}
+
+/// The offsets a log is opened with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offsets {
+    pub log_start: Offset,
+    pub log_end: Offset,
+    pub recovery_point: Offset,
+    pub checkpointed: Offset,
+}
+
+impl Log {
+    pub(super) fn new(
+        dir: PartitionDir,
+        topic_id: TopicId,
+        config: Arc<LogConfig>,
+        (writer, view): (Writer, View),
+        offsets: Offsets,
+    ) -> Log {
+        Log {
+            dir,
+            topic_id,
+            config: RwLock::new(config),
+            flushing: Mutex::new(()),
+            writer: Mutex::new(writer),
+            view: Mutex::new(view),
+            log_start: AtomicI64::new(offsets.log_start.0),
+            log_end: AtomicI64::new(offsets.log_end.0),
+            recovery: AtomicI64::new(offsets.recovery_point.0),
+            recovery_max: AtomicI64::new(i64::MAX),
+            checkpointed: AtomicI64::new(offsets.checkpointed.0),
+        }
+    }
+
+    pub fn topic_partition(&self) -> &TopicPartition {
+        &self.dir.topic_partition
+    }
+
+    /// From `partition.metadata`; the nil id if that file is missing.
     pub fn topic_id(&self) -> TopicId {
-        unimplemented!()
+        self.topic_id
     }
 
     pub fn log_start_offset(&self) -> Offset {
-        unimplemented!()
+        Offset(self.log_start.load(Ordering::SeqCst))
     }
 
     pub fn log_end_offset(&self) -> Offset {
-        unimplemented!()
+        Offset(self.log_end.load(Ordering::SeqCst))
     }
 
     /// What lies below is flushed.
     pub fn recovery_point(&self) -> Offset {
-        unimplemented!()
+        Offset(self.recovery.load(Ordering::SeqCst))
     }
 
+    /// Of the batches, without the indexes.
     pub fn size_bytes(&self) -> u64 {
-        unimplemented!()
+        let view = self.view.lock();
+        view.segments.iter().map(|s| u64::from(s.log_bytes)).sum()
+    }
+
+    /// Appended since the last checkpoint: about what recovery would have to read.
+    pub fn uncheckpointed_bytes(&self) -> u64 {
+        self.writer.lock().uncheckpointed_bytes
     }
 
     pub fn segment_count(&self) -> usize {
-        unimplemented!()
+        self.view.lock().segments.len()
+    }
+
+    pub fn first_segment_offset(&self) -> Offset {
+        self.view.lock().segments[0].base_offset
     }
 
     pub fn config(&self) -> Arc<LogConfig> {
-        unimplemented!()
+        Arc::clone(&self.config.read())
     }
 
     pub fn update_config(&self, config: Arc<LogConfig>) {
-        unimplemented!()
-    }
-
-    /// Appends one checked batch: gives it offsets and the leader epoch.
-    pub fn append_as_leader(
-        &self,
-        batch: Batch,
-        context: &AppendContext,
-    ) -> Result<Appended, AppendError> {
-        unimplemented!()
-    }
-
-    /// Appends batches that have their offsets already (gaps are fine). The CRC was checked.
-    pub fn append_as_follower(
-        &self,
-        batches: &[Batch],
-        now: TimestampMs,
-    ) -> Result<Appended, AppendError> {
-        unimplemented!()
-    }
-
-    /// The batches from the one that holds `from`, at most `max_bytes` (the last may be cut; the
-    /// first comes whole if `at_least_one_batch`), none that ends at or after `up_to`.
-    pub fn read(
-        &self,
-        from: Offset,
-        max_bytes: u32,
-        up_to: Offset,
-        at_least_one_batch: bool,
-    ) -> Result<LogSlice, ReadError> {
-        unimplemented!()
-    }
-
-    /// The aborted transactions that a reader of `slice`, which was read from `from`, has to know.
-    pub fn aborted_transactions(
-        &self,
-        from: Offset,
-        slice: &LogSlice,
-        up_to: Offset,
-    ) -> Result<Vec<AbortedTxn>, LogError> {
-        unimplemented!()
+        *self.config.write() = config;
     }
 
     /// The first offset of a transaction that is open, or whose marker is at or above
     /// `high_watermark`.
     pub fn first_unstable_offset(&self, high_watermark: Offset) -> Option<Offset> {
-        unimplemented!()
+        self.view.lock().transactions.first_unstable(high_watermark)
     }
 
     /// The smaller of the high watermark and the first unstable offset.
     pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
-        unimplemented!()
+        let first_unstable = self.first_unstable_offset(high_watermark);
+        first_unstable.map_or(high_watermark, |o| o.min(high_watermark))
     }
 
     /// The newest epoch in the log.
     pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
-        unimplemented!()
+        self.view.lock().epochs.latest()
     }
 
     /// Notes that `epoch` starts at the end of the log (on becoming leader).
     pub fn assign_epoch_at_end(&self, epoch: LeaderEpoch) {
-        unimplemented!()
+        let _writer = self.writer.lock();
+        let end = self.log_end_offset();
+        self.view.lock().epochs.assign(epoch, end);
     }
 
-    /// OffsetForLeaderEpoch: the newest epoch not above `epoch` and where it ends.
+    /// OffsetForLeaderEpoch: the newest epoch not above `epoch` and where it ends; `None` where
+    /// Kafka answers -1 and -1.
     pub fn end_offset_for_epoch(&self, epoch: LeaderEpoch) -> Option<(LeaderEpoch, Offset)> {
-        unimplemented!()
+        let view = self.view.lock();
+        view.epochs.end_offset_for(epoch, self.log_end_offset())
     }
 
     /// The epoch of the record at `offset`.
     pub fn epoch_at(&self, offset: Offset) -> Option<LeaderEpoch> {
-        unimplemented!()
+        self.view.lock().epochs.epoch_at(offset)
     }
 
-    /// The first record with a timestamp of at least `timestamp`.
-    pub fn offset_for_timestamp(
-        &self,
-        timestamp: TimestampMs,
-    ) -> Result<Option<TimestampOffset>, LogError> {
-        unimplemented!()
-    }
-
-    /// The record with the largest timestamp; the first of equals.
-    pub fn offset_of_max_timestamp(&self) -> Result<Option<TimestampOffset>, LogError> {
-        unimplemented!()
-    }
-
-    /// Drops everything from `offset` on. `false` if there was nothing.
-    pub fn truncate_to(&self, offset: Offset, now: TimestampMs) -> Result<bool, LogError> {
-        unimplemented!()
-    }
-
-    /// Drops everything; the next record has `offset`.
-    pub fn truncate_fully_and_start_at(&self, offset: Offset) -> Result<(), LogError> {
-        unimplemented!()
-    }
-
-    /// DeleteRecords: nothing below `offset` is served any more. `false` if it was so before.
-    pub fn advance_log_start_offset(&self, offset: Offset) -> Result<bool, LogError> {
-        unimplemented!()
-    }
-
-    /// Returns once everything appended before the call would survive a power cut.
-    pub fn flush(&self) -> Result<(), LogError> {
-        unimplemented!()
-    }
-
-    /// As [`Log::flush`], and everything a quick recovery needs: index tails, producer snapshot.
-    pub fn checkpoint(&self) -> Result<(), LogError> {
-        unimplemented!()
-    }
-
-    /// Takes segments out that `retention.ms`, `retention.bytes` or the log start offset allow.
-    pub fn apply_retention(
-        &self,
-        now: TimestampMs,
-        high_watermark: Offset,
-    ) -> Result<Option<Deletion>, LogError> {
-        unimplemented!()
-    }
-
-    /// Forgets producers that were quiet for `producer.id.expiration.ms`.
+    /// Forgets producers that were quiet for `producer.id.expiration.ms`; how many.
     pub fn expire_producers(&self, now: TimestampMs) -> usize {
-        unimplemented!()
+        let expiration_ms = self.config().producer_id_expiration_ms;
+        self.writer.lock().producers.expire(now, expiration_ms)
     }
 
+    /// By producer id.
     pub fn active_producers(&self) -> Vec<ActiveProducer> {
-        unimplemented!()
+        let writer = self.writer.lock();
+        let mut active: Vec<_> = writer
+            .producers
+            .iter()
+            .map(|(producer_id, producer)| ActiveProducer {
+                producer_id,
+                producer_epoch: producer.epoch,
+                last_sequence: producer.last_batch().map_or(-1, |b| b.last_sequence),
+                last_timestamp: producer.last_timestamp,
+                coordinator_epoch: producer.coordinator_epoch,
+                current_txn_start_offset: producer.current_txn_first_offset,
+            })
+            .collect();
+        active.sort_by_key(|p| p.producer_id);
+        active
     }
 
-    /// Clean stop of this log; appends fail afterwards.
-    pub fn close(&self) -> Result<(), LogError> {
-        unimplemented!()
+    /// Refuses what comes after a clean stop, a deletion or a failed write.
+    pub(super) fn check_open(&self, writer: &Writer) -> Result<(), LogError> {
+        self.dir.core.check_online()?;
+        if writer.is_closed {
+            return Err(LogError::Closed {
+                topic_partition: self.topic_partition().clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Its directory was just made: the first flush makes that durable.
+    pub(super) fn mark_new(&self) {
+        let mut writer = self.writer.lock();
+        writer.is_dir_dirty = true;
+        writer.is_parent_dirty = true;
+    }
+
+    /// Deleted: waits for what is going on, and lets nothing follow.
+    pub(super) fn stop(&self) {
+        let _flushing = self.flushing.lock();
+        self.writer.lock().is_closed = true;
+    }
+
+    /// Lets the open files go. Readers that have one go on with it.
+    pub(super) fn forget_files(&self) {
+        for segment in &self.view.lock().segments {
+            self.dir.core.files.remove(segment.key);
+        }
+    }
+
+    /// See `DirCore::write_recovery_points`.
+    pub(super) fn announce_recovery_point(&self) -> Offset {
+        let max = self.recovery_max.load(Ordering::SeqCst);
+        let point = self.recovery.load(Ordering::SeqCst).min(max);
+        self.checkpointed.fetch_max(point, Ordering::SeqCst);
+        Offset(point.min(self.recovery.load(Ordering::SeqCst)))
+    }
+
+    pub(super) fn recovery_point_is_on_disk(&self, point: Offset) {
+        self.checkpointed.store(point.0, Ordering::SeqCst);
     }
 }

@@ -1,25 +1,46 @@
-//! A log directory: interface first.
+//! A log directory: one entry of `log.dirs`.
+//!
+//! ```text
+//! .lock                              held while a process uses the directory
+//! .kafka_cleanshutdown               {"version":0,"brokerEpoch":7}: the last stop was a clean one
+//! meta.properties                    whose it is
+//! recovery-point-offset-checkpoint   what is flushed; `checkpoint` has the format
+//! log-start-offset-checkpoint        logs that start later than their first segment
+//! replication-offset-checkpoint      high watermarks
+//! <topic>-<partition>/               `names` has the rest
+//! ```
+//!
+//! 1. The marker of a clean stop is written last, and removed, durably, before any log is opened.
+//! 2. A checkpoint file that cannot be read is as good as none: recovery reads more.
+//! 3. What is not known is left alone and does not stop the start.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use uuid::Uuid;
+use parking_lot::Mutex;
 
-use crate::host::{Disk, Space};
-use crate::types::{BrokerId, Offset, TimestampMs, TopicId, TopicPartition};
+use crate::host::disk::DirLock;
+use crate::host::{Disk, Space, random};
+use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
+use super::checkpoint;
 use super::config::LogConfig;
+use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::log::{Deletion, Log};
+use super::meta_properties::{self, MetaProperties};
+use super::names::{self, DirName};
+use super::partition_dir::PartitionDir;
+use super::partition_metadata;
+use super::recovery::{self, Effort, Opening};
 
-/// The content of `meta.properties`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MetaProperties {
-    pub cluster_id: String,
-    pub node_id: BrokerId,
-    pub directory_id: Uuid,
-}
+const LOCK: &str = ".lock";
+const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
+/// Closing a log is waiting for the disk.
+const CLOSE_THREADS: usize = 8;
 
 /// Why a log directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -29,10 +50,10 @@ pub enum LogDirError {
     #[error("{path} is locked by another process")]
     Locked { path: PathBuf },
     #[error("{path}: {reason}")]
-    Meta { path: PathBuf, reason: String },
+    Meta { path: PathBuf, reason: &'static str },
 }
 
-/// What `LogDir::load` does besides opening.
+/// What `LogDir::load` has to know.
 pub struct LoadOptions<'a> {
     pub now: TimestampMs,
     /// `num.recovery.threads.per.data.dir`
@@ -56,6 +77,7 @@ pub struct Loaded {
 pub struct LoadReport {
     /// The broker epoch of the last clean stop; `None` after a crash.
     pub clean_stop: Option<i64>,
+    /// By name.
     pub partitions: Vec<Loaded>,
     /// Entries that are no partition and were left alone.
     pub ignored: Vec<String>,
@@ -63,10 +85,10 @@ pub struct LoadReport {
 
 /// One entry of `log.dirs`, locked by this process.
 pub struct LogDir {
-    path: PathBuf,
+    core: Arc<DirCore>,
+    _lock: Box<dyn DirLock>,
 }
 
-#[allow(unused_variables)]
 impl LogDir {
     /// Makes the directory if need be and takes its lock.
     pub fn open(
@@ -74,29 +96,186 @@ impl LogDir {
         path: &Path,
         files: Arc<FileCache>,
     ) -> Result<LogDir, LogDirError> {
-        unimplemented!()
+        let core = DirCore::new(disk, files, path);
+        core.change("make", path, || core.disk.create_dir_all(path))?;
+        let lock = match core.disk.lock(&path.join(LOCK)) {
+            Ok(lock) => lock,
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                let path = path.to_owned();
+                return Err(LogDirError::Locked { path });
+            }
+            Err(e) => core.change("lock", path, || Err(e))?,
+        };
+        Ok(LogDir {
+            core: Arc::new(core),
+            _lock: lock,
+        })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.core.path
     }
 
     /// `None`: not formatted yet.
     pub fn meta_properties(&self) -> Result<Option<MetaProperties>, LogDirError> {
-        unimplemented!()
+        let path = self.core.path.join(meta_properties::FILE);
+        let Some(content) = self.core.read_if_there(&path)? else {
+            return Ok(None);
+        };
+        match MetaProperties::parse(&content) {
+            Ok(meta) => Ok(Some(meta)),
+            Err(reason) => Err(LogDirError::Meta { path, reason }),
+        }
     }
 
     /// Writes `meta.properties`.
     pub fn format(&self, meta: &MetaProperties) -> Result<(), LogDirError> {
-        unimplemented!()
+        let path = self.core.path.join(meta_properties::FILE);
+        Ok(self.core.replace(&path, meta.to_text().as_bytes())?)
     }
 
-    /// Opens every partition; after a crash recovers what was not flushed.
+    /// Opens every partition; after a crash recovers what was not flushed. `each` partition that
+    /// cannot be opened is reported, and keeps nobody else from being served.
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<LoadReport, LogDirError> {
-        unimplemented!()
+        let clean_stop = self.take_clean_stop()?;
+        let recovery_points = self.read_checkpoint(checkpoint::RECOVERY_POINT)?;
+        let log_starts = self.read_checkpoint(checkpoint::LOG_START)?;
+        let high_watermarks = self.read_checkpoint(checkpoint::REPLICATION)?;
+        let (partitions, ignored) = self.partitions()?;
+        let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
+            offsets.get(partition).copied()
+        };
+        let opened = in_parallel(options.threads, &partitions, |partition| {
+            let opening = Opening {
+                topic_id: TopicId::NONE,
+                config: (options.config_of)(partition),
+                now: options.now,
+                is_clean: clean_stop.is_some(),
+                recovery_point: at(&recovery_points, partition).unwrap_or(Offset::ZERO),
+                log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
+            };
+            self.open_log(partition.clone(), opening)
+        });
+        let mut logs = self.core.logs.lock();
+        let mut report = Vec::with_capacity(partitions.len());
+        for (topic_partition, opened) in partitions.into_iter().zip(opened) {
+            let (log, effort) = match opened {
+                Ok((log, effort)) => (Ok(Arc::new(log)), effort),
+                Err(e) => (Err(e), Effort::default()),
+            };
+            if let Ok(log) = &log {
+                logs.insert(topic_partition.clone(), Arc::clone(log));
+            }
+            report.push(Loaded {
+                high_watermark: at(&high_watermarks, &topic_partition),
+                topic_partition,
+                log,
+                recovered_bytes: effort.recovered_bytes,
+                truncated_bytes: effort.truncated_bytes,
+            });
+        }
+        drop(logs);
+        self.drop_stale_lines(&recovery_points, &log_starts)?;
+        Ok(LoadReport {
+            clean_stop,
+            partitions: report,
+            ignored,
+        })
     }
 
-    /// A new, empty log.
+    /// A line of a partition that is gone must not be taken for one of a later partition of that
+    /// name.
+    fn drop_stale_lines(
+        &self,
+        recovery_points: &checkpoint::Offsets,
+        log_starts: &checkpoint::Offsets,
+    ) -> Result<(), LogError> {
+        let is_stale = |offsets: &checkpoint::Offsets| {
+            let logs = self.core.logs.lock();
+            offsets.keys().any(|p| !logs.contains_key(p))
+        };
+        if is_stale(recovery_points) {
+            self.core.write_recovery_points()?;
+        }
+        if is_stale(log_starts) {
+            self.core.write_log_starts()?;
+        }
+        Ok(())
+    }
+
+    /// The broker epoch in the marker, which is gone afterwards.
+    fn take_clean_stop(&self) -> Result<Option<i64>, LogError> {
+        let path = self.core.path.join(CLEAN_SHUTDOWN);
+        let Some(content) = self.core.read_if_there(&path)? else {
+            return Ok(None);
+        };
+        self.core.remove_if_there(&path)?;
+        self.core.sync_dir(&self.core.path)?;
+        // An old Kafka leaves an empty marker; its epoch is not known.
+        let json = serde_json::from_slice::<serde_json::Value>(&content).unwrap_or_default();
+        Ok(Some(json["brokerEpoch"].as_i64().unwrap_or(-1)))
+    }
+
+    fn read_checkpoint(&self, name: &str) -> Result<checkpoint::Offsets, LogError> {
+        let path = self.core.path.join(name);
+        let content = self.core.read_if_there(&path)?.unwrap_or_default();
+        Ok(checkpoint::parse(&content).unwrap_or_else(|| {
+            tracing::warn!("{} cannot be read and is not used", path.display());
+            BTreeMap::new()
+        }))
+    }
+
+    /// The partitions that are here, and what else is. What was deleted goes for good.
+    fn partitions(&self) -> Result<(Vec<TopicPartition>, Vec<String>), LogError> {
+        let path = &self.core.path;
+        let entries = self.core.disk.list(path);
+        let entries = entries.map_err(|e| self.core.read_failed(path, e))?;
+        let mut partitions = Vec::new();
+        let mut ignored = Vec::new();
+        for entry in entries.into_iter().filter(|e| e.is_dir) {
+            match DirName::parse(&entry.name) {
+                DirName::Partition(partition) => partitions.push(partition),
+                DirName::Delete => self.remove_dir(&path.join(&entry.name))?,
+                DirName::Future | DirName::Stray | DirName::Foreign => {
+                    ignored.push(entry.name);
+                }
+            }
+        }
+        Ok((partitions, ignored))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<(), LogError> {
+        self.core.change("remove", path, || {
+            match self.core.disk.remove_dir_all(path) {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                other => other,
+            }
+        })
+    }
+
+    fn open_log(
+        &self,
+        topic_partition: TopicPartition,
+        mut opening: Opening,
+    ) -> Result<(Log, Effort), LogError> {
+        let dir = self.partition_dir(topic_partition);
+        let metadata = self
+            .core
+            .read_if_there(&dir.file(names::PARTITION_METADATA))?;
+        let topic_id = metadata.and_then(|m| partition_metadata::parse(&m));
+        opening.topic_id = topic_id.unwrap_or(TopicId::NONE);
+        recovery::open(dir, &opening)
+    }
+
+    fn partition_dir(&self, topic_partition: TopicPartition) -> PartitionDir {
+        PartitionDir {
+            core: Arc::clone(&self.core),
+            topic_partition,
+        }
+    }
+
+    /// A new, empty log; the one that is there if there is one. Its files are made by the first
+    /// append, and durable with the first flush.
     pub fn create_log(
         &self,
         topic_partition: TopicPartition,
@@ -104,15 +283,46 @@ impl LogDir {
         config: Arc<LogConfig>,
         now: TimestampMs,
     ) -> Result<Arc<Log>, LogError> {
-        unimplemented!()
+        let mut logs = self.core.logs.lock();
+        if let Some(log) = logs.get(&topic_partition) {
+            return Ok(Arc::clone(log));
+        }
+        let dir = self.partition_dir(topic_partition.clone());
+        let path = dir.path();
+        self.core
+            .change("make", &path, || self.core.disk.create_dir_all(&path))?;
+        let text = partition_metadata::to_text(topic_id);
+        self.core
+            .write_file(&dir.file(names::PARTITION_METADATA), text.as_bytes())?;
+        let opening = Opening {
+            topic_id,
+            config,
+            now,
+            is_clean: true,
+            recovery_point: Offset::ZERO,
+            log_start: Offset::ZERO,
+        };
+        let (log, _) = recovery::open(dir, &opening)?;
+        if self.core.has_stale_point(&topic_partition) {
+            log.recovery_point_is_on_disk(Offset(i64::MAX));
+        }
+        log.mark_new();
+        let log = Arc::new(log);
+        logs.insert(topic_partition, Arc::clone(&log));
+        Ok(log)
     }
 
     pub fn log(&self, topic_partition: &TopicPartition) -> Option<Arc<Log>> {
-        unimplemented!()
+        self.core.logs.lock().get(topic_partition).cloned()
+    }
+
+    /// By name.
+    pub fn log_count(&self) -> usize {
+        self.core.log_count()
     }
 
     pub fn logs(&self) -> Vec<Arc<Log>> {
-        unimplemented!()
+        self.core.all_logs()
     }
 
     /// Takes a partition out (renamed to `-delete`); its files go when the deletion is run.
@@ -121,23 +331,78 @@ impl LogDir {
         topic_partition: &TopicPartition,
         now: TimestampMs,
     ) -> Result<Option<Deletion>, LogError> {
-        unimplemented!()
+        let Some(log) = self.core.logs.lock().remove(topic_partition) else {
+            return Ok(None);
+        };
+        self.core.add_stale_point(topic_partition.clone());
+        let had_start = log.log_start_offset() > log.first_segment_offset();
+        log.stop();
+        let from = self.core.path.join(topic_partition.to_string());
+        let name = names::delete_dir(topic_partition, random::uuid());
+        let to = self.core.path.join(name);
+        self.core
+            .change("rename", &from, || self.core.disk.rename(&from, &to))?;
+        log.forget_files();
+        self.core.sync_dir(&self.core.path)?;
+        if had_start {
+            self.core.write_log_starts()?;
+        }
+        let due = TimestampMs(now.0.saturating_add(log.config().file_delete_delay_ms));
+        Ok(Some(Deletion {
+            due,
+            paths: vec![to],
+        }))
     }
 
-    /// Removes files whose time has come.
+    /// What truncation took out since the last call.
+    pub fn take_deletions(&self) -> Vec<Deletion> {
+        std::mem::take(&mut *self.core.deletions.lock())
+    }
+
+    /// Removes what is out of the logs.
     pub fn remove(&self, deletion: &Deletion) -> Result<(), LogError> {
-        unimplemented!()
+        for path in &deletion.paths {
+            if path.extension().is_some_and(|e| e == "deleted") {
+                self.core.remove_if_there(path)?;
+            } else {
+                self.remove_dir(path)?;
+            }
+        }
+        Ok(())
     }
 
-    /// `Log::checkpoint` of every log with at least `unflushed_bytes_min` not flushed, then
-    /// `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`.
-    pub fn checkpoint(&self, unflushed_bytes_min: u64) -> Result<(), LogError> {
-        unimplemented!()
+    /// `Log::checkpoint` of every log that has at least so many bytes which recovery would have to
+    /// read, then `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`.
+    pub fn checkpoint(&self, uncheckpointed_bytes_min: u64) -> Result<(), LogError> {
+        let logs = self.core.all_logs();
+        let due: Vec<_> = logs
+            .iter()
+            .filter(|l| l.uncheckpointed_bytes() >= uncheckpointed_bytes_min.max(1))
+            .collect();
+        for log in &due {
+            match log.checkpoint() {
+                // Deleted meanwhile.
+                Err(LogError::Closed { .. }) => {}
+                result => result?,
+            }
+        }
+        self.core.write_recovery_points()?;
+        self.core.write_log_starts()?;
+        for log in due {
+            log.remove_old_snapshots()?;
+        }
+        Ok(())
     }
 
-    /// Only the file. Call it after truncating many logs, before they are appended to.
+    /// Only the file. Call it after truncating many logs, before they are appended to; else each
+    /// one's next append does.
     pub fn write_recovery_points(&self) -> Result<(), LogError> {
-        unimplemented!()
+        self.core.write_recovery_points()
+    }
+
+    /// Only the file: after DeleteRecords, whose answer promises that it holds.
+    pub fn write_log_start_offsets(&self) -> Result<(), LogError> {
+        self.core.write_log_starts()
     }
 
     /// `replication-offset-checkpoint`
@@ -145,20 +410,70 @@ impl LogDir {
         &self,
         high_watermarks: &[(TopicPartition, Offset)],
     ) -> Result<(), LogError> {
-        unimplemented!()
+        let text = checkpoint::to_text(high_watermarks.iter().map(|(p, o)| (p, *o)));
+        let path = self.core.path.join(checkpoint::REPLICATION);
+        self.core.replace(&path, text.as_bytes())
     }
 
     /// Why the directory is offline; `None` while it works.
     pub fn offline_reason(&self) -> Option<String> {
-        unimplemented!()
+        self.core.offline_reason().map(str::to_owned)
     }
 
     pub fn space(&self) -> Result<Space, LogError> {
-        unimplemented!()
+        let path = &self.core.path;
+        let space = self.core.disk.space(path);
+        space.map_err(|e| self.core.read_failed(path, e))
     }
 
-    /// Clean stop: closes every log, writes the checkpoints and the marker.
+    /// Clean stop: closes every log, writes the checkpoints and, last, the marker.
     pub fn close(&self, broker_epoch: i64) -> Result<(), LogError> {
-        unimplemented!()
+        let logs = self.core.all_logs();
+        let closed = in_parallel(CLOSE_THREADS, &logs, |log| log.close());
+        for result in closed {
+            result?;
+        }
+        self.core.write_recovery_points()?;
+        self.core.write_log_starts()?;
+        for log in logs {
+            log.remove_old_snapshots()?;
+        }
+        let marker = format!("{{\"version\":0,\"brokerEpoch\":{broker_epoch}}}");
+        let path = self.core.path.join(CLEAN_SHUTDOWN);
+        self.core.replace(&path, marker.as_bytes())
     }
+}
+
+impl Drop for LogDir {
+    /// The logs hold on to what they share, and that to the logs.
+    fn drop(&mut self) {
+        self.core.logs.lock().clear();
+    }
+}
+
+/// `work` on every item, on up to `threads` threads; the results in the items' order.
+fn in_parallel<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    let run = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { return };
+            let result = work(item);
+            results.lock().push((at, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    let mut results = results.into_inner();
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
 }

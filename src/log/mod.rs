@@ -1,18 +1,50 @@
 //! One partition's log on disk: segments, indexes, epochs, producer state, recovery, retention.
 //! Files and bytes are Kafka's own.
 
+mod append;
+mod checkpoint;
 mod config;
+mod dir_core;
+mod entries;
+mod epochs;
 mod error;
 mod file_cache;
+mod flush;
+mod inventory;
 #[allow(clippy::module_inception)]
 mod log;
 mod log_dir;
+mod meta_properties;
+mod names;
+mod offset_index;
+mod partition_dir;
+mod partition_metadata;
+mod producer_snapshot;
+mod producer_state;
+mod read;
+mod recover_segment;
+mod recovery;
+mod replay;
+mod retention;
+mod scan;
+mod segment;
+mod slice;
+mod swap;
+mod take_up;
+mod time_index;
+mod timestamps;
+mod truncate;
+mod txn_index;
 
 pub use config::LogConfig;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use log::{
-    AbortedTxn, ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin,
-    TimestampOffset,
+    ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, TimestampOffset,
 };
-pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError, MetaProperties};
+pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
+pub use meta_properties::MetaProperties;
+pub use txn_index::AbortedTxn;
+
+#[cfg(test)]
+mod tests;

@@ -142,7 +142,10 @@ mod tests {
     fn directories_are_told_apart() {
         let id = "0123456789abcdef0123456789abcdef";
         let cases = [
-            ("a-b-10".to_owned(), DirName::Partition(partition("a-b", 10))),
+            (
+                "a-b-10".to_owned(),
+                DirName::Partition(partition("a-b", 10)),
+            ),
             (format!("a-0.{id}-delete"), DirName::Delete),
             (format!("a-0.{id}-future"), DirName::Future),
             (format!("a-0.{id}-stray"), DirName::Stray),

@@ -9,8 +9,9 @@
 //!       timestamp i64, coordinator epoch i32, first offset of the open transaction i64 (-1: none)
 //! ```
 //!
-//! 1. Written when a segment is begun, at a clean stop, and when the recovery point is checkpointed.
-//!    By then everything below the offset is in the log's files, the indexes included.
+//! 1. Written when a segment is begun, at a clean stop, and when the recovery point is
+//!    checkpointed. By then everything below the offset is in the log's files, the indexes
+//!    included.
 //! 2. It is not synced: a crash of the machine may leave it torn or missing, which the CRC shows.
 //!    Recovery then starts from the one before.
 //! 3. One at or below the recovery point says that all index entries below it are on disk:

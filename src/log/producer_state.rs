@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::record::{BatchHeader, NO_SEQUENCE};
+use crate::record::{BatchHeader, Marker, NO_SEQUENCE};
 use crate::types::{Offset, ProducerEpoch, ProducerId, TimestampMs};
 
 use super::error::AppendError;
@@ -30,13 +30,6 @@ impl BatchMetadata {
     pub fn base_offset(&self) -> Offset {
         self.last_offset.plus(-i64::from(self.offset_delta))
     }
-}
-
-/// The control record that ends a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EndTxnMarker {
-    pub is_abort: bool,
-    pub coordinator_epoch: i32,
 }
 
 /// The state of one producer.
@@ -139,7 +132,7 @@ impl Producers {
     pub fn check(
         &self,
         header: &BatchHeader,
-        marker: Option<EndTxnMarker>,
+        marker: Option<Marker>,
         origin: Origin,
     ) -> Result<Verdict, AppendError> {
         let Some(producer) = self.by_id.get(&header.producer_id) else {
@@ -180,7 +173,7 @@ impl Producers {
     }
 
     /// Takes in a batch that is in the log.
-    pub fn apply(&mut self, header: &BatchHeader, marker: Option<EndTxnMarker>) -> TxnChange {
+    pub fn apply(&mut self, header: &BatchHeader, marker: Option<Marker>) -> TxnChange {
         if !header.has_producer_id() {
             return TxnChange::None;
         }
@@ -231,7 +224,9 @@ fn find_duplicate(producer: &Producer, header: &BatchHeader) -> Option<BatchMeta
 }
 
 fn check_sequence(producer: &Producer, header: &BatchHeader) -> Result<(), AppendError> {
-    let last_sequence = producer.last_batch().map_or(NO_SEQUENCE, |b| b.last_sequence);
+    let last_sequence = producer
+        .last_batch()
+        .map_or(NO_SEQUENCE, |b| b.last_sequence);
     let follows = if header.producer_epoch != producer.epoch {
         // A new epoch starts over, unless nothing is known of the old one.
         header.base_sequence == 0 || producer.epoch == ProducerEpoch::NONE
@@ -297,7 +292,10 @@ impl OpenTransactions {
     pub fn first_unstable(&mut self, high_watermark: Offset) -> Option<Offset> {
         self.unreplicated
             .retain(|(_, last_offset)| *last_offset >= high_watermark);
-        let unreplicated = self.unreplicated.iter().map(|(first_offset, _)| *first_offset);
+        let unreplicated = self
+            .unreplicated
+            .iter()
+            .map(|(first_offset, _)| *first_offset);
         unreplicated.chain(self.first_ongoing()).min()
     }
 }

@@ -9,8 +9,8 @@
 //! 26 last stable offset i64   when the marker was appended
 //! ```
 //!
-//! The file is made with the first entry. An entry is written right after its marker, so a crash may
-//! leave the marker alone: recovery writes the entries of what it reads again.
+//! The file is made with the first entry. An entry is written right after its marker, so a crash
+//! may leave the marker alone: recovery writes the entries of what it reads again.
 
 use std::io;
 

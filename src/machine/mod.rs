@@ -1,3 +1,5 @@
-//! PURE state machines: fetch sessions.
+//! PURE state machines: fetch sessions, groups, transactions.
 
 pub mod fetch_session;
+pub mod group;
+pub mod transaction;

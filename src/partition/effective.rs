@@ -21,7 +21,7 @@ impl PartitionConfig {
     pub fn of_topic(node: &NodeConfig, image: &MetadataImage, topic: &str) -> Self {
         let topic = node.topic(&overrides_of(image, &ConfigResource::topic(topic)));
         let log = LogConfig {
-            segment_bytes: topic.internal_segment_bytes.unwrap_or(topic.segment_bytes) as u32,
+            segment_bytes: topic.segment_bytes_max() as u32,
             segment_ms: topic.segment_ms,
             segment_jitter_ms: topic.segment_jitter_ms,
             segment_index_bytes: topic.segment_index_bytes as u32,

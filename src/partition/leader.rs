@@ -13,6 +13,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
 use super::effective::PartitionConfig;
+use super::observer::PartitionObserver;
 use super::waiters::{Waiter, Waiters};
 use crate::config::TopicConfig;
 use crate::log::{AppendContext, AppendError, Appended, Log, LogDir, LogSlice, Origin, ReadError};
@@ -28,6 +29,17 @@ pub struct Leadership {
     pub leader_epoch: LeaderEpoch,
     pub isr: Arc<[BrokerId]>,
     pub replicas: Arc<[BrokerId]>,
+}
+
+impl Leadership {
+    fn unknown() -> Self {
+        Leadership {
+            leader: BrokerId::NONE,
+            leader_epoch: LeaderEpoch::NONE,
+            isr: Arc::new([]),
+            replicas: Arc::new([]),
+        }
+    }
 }
 
 /// The offsets that bound what may be read.
@@ -52,6 +64,7 @@ pub struct Partition {
     waiters: Waiters,
     /// Takes logs that began a new segment: the old one is to be flushed, aside.
     rolled: mpsc::UnboundedSender<Arc<Log>>,
+    observer: Option<Arc<dyn PartitionObserver>>,
 }
 
 /// What a partition is made of.
@@ -61,20 +74,19 @@ pub struct NewPartition {
     pub log_dir: Arc<LogDir>,
     pub this_broker: BrokerId,
     pub topic_config: Arc<TopicConfig>,
-    pub leadership: Leadership,
     /// From the checkpoint of the last run.
     pub high_watermark: Option<Offset>,
     pub rolled: mpsc::UnboundedSender<Arc<Log>>,
+    pub observer: Option<Arc<dyn PartitionObserver>>,
 }
 
 impl Partition {
+    /// It does nothing before [`Partition::lead`].
     pub fn new(new: NewPartition) -> Arc<Partition> {
-        let NewPartition {
-            log, leadership, ..
-        } = new;
+        let log = new.log;
         let start = log.log_start_offset();
         let high_watermark = new.high_watermark.unwrap_or(start).max(start);
-        let partition = Arc::new(Partition {
+        Arc::new(Partition {
             topic_partition: log.topic_partition().clone(),
             topic_id: new.topic_id,
             log_dir: new.log_dir,
@@ -82,12 +94,11 @@ impl Partition {
             topic_config: ArcSwap::new(new.topic_config),
             high_watermark: AtomicI64::new(high_watermark.min(log.log_end_offset()).0),
             log,
-            leadership: ArcSwap::from_pointee(leadership.clone()),
+            leadership: ArcSwap::from_pointee(Leadership::unknown()),
             waiters: Waiters::default(),
             rolled: new.rolled,
-        });
-        partition.lead(leadership);
-        partition
+            observer: new.observer,
+        })
     }
 
     pub fn topic_config(&self) -> Arc<TopicConfig> {
@@ -107,6 +118,11 @@ impl Partition {
         if leads {
             self.log.assign_epoch_at_end(epoch);
             self.advance_high_watermark();
+        }
+        match &self.observer {
+            Some(observer) if leads => observer.on_leader(self.topic_partition.partition, epoch),
+            Some(observer) => observer.on_not_leader(self.topic_partition.partition),
+            None => {}
         }
         self.waiters.wake_all();
     }
@@ -132,8 +148,8 @@ impl Partition {
         }
     }
 
-    /// Whether acks=all may be promised: `min.insync.replicas` replicas are in sync. A topic with
-    /// fewer replicas than that needs all it has, because eligible leader replicas are on (KIP-966).
+    /// Whether acks=all may be promised: `min.insync.replicas` replicas are in sync. A topic that
+    /// has fewer needs all of them, because eligible leader replicas are on (KIP-966).
     pub fn has_enough_replicas(&self) -> bool {
         let leadership = self.leadership.load();
         let wanted = self.topic_config.load().min_insync_replicas.max(1) as usize;
@@ -173,6 +189,9 @@ impl Partition {
         let end = self.log.log_end_offset().0;
         let before = self.high_watermark.fetch_max(end, Ordering::SeqCst);
         if before < end {
+            if let Some(observer) = &self.observer {
+                observer.on_high_watermark(self.topic_partition.partition, Offset(end));
+            }
             self.waiters.wake_all();
         }
     }
@@ -223,12 +242,7 @@ impl Partition {
 
     /// The partition is gone from this broker: who waits is told to look elsewhere.
     pub fn close(&self) {
-        let gone = Leadership {
-            leader: BrokerId::NONE,
-            ..(*self.leadership()).clone()
-        };
-        self.leadership.store(Arc::new(gone));
-        self.waiters.wake_all();
+        self.lead(Leadership::unknown());
     }
 
     pub fn register(&self, waiter: &Arc<Waiter>) {

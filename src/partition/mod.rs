@@ -2,10 +2,12 @@
 
 mod effective;
 mod leader;
+mod observer;
 mod registry;
 mod waiters;
 
 pub use effective::{PartitionConfig, overrides_of};
 pub use leader::{DeleteRecordsError, Leadership, Partition, Watermarks};
+pub use observer::PartitionObserver;
 pub use registry::{Partitions, PartitionsError};
 pub use waiters::Waiter;

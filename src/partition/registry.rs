@@ -13,13 +13,14 @@ use tokio::sync::{mpsc, watch};
 
 use super::effective::PartitionConfig;
 use super::leader::{Leadership, NewPartition, Partition};
+use super::observer::PartitionObserver;
 use crate::config::NodeConfig;
 use crate::host::Clock;
 use crate::log::{Deletion, LoadOptions, Loaded, Log, LogDir, LogDirError, LogError};
 use crate::metadata::{
     ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration, TopicImage,
 };
-use crate::types::{BrokerId, Offset, TimestampMs, TopicId, TopicPartition};
+use crate::types::{BrokerId, Offset, TimestampMs, TopicId, TopicName, TopicPartition};
 
 /// The replicas of one topic on this broker, by partition index.
 type OfTopic = Vec<Option<Arc<Partition>>>;
@@ -34,6 +35,7 @@ pub struct Partitions {
     found: Mutex<HashMap<TopicPartition, Found>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     rolled: mpsc::UnboundedSender<Arc<Log>>,
+    observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
 }
 
@@ -69,8 +71,14 @@ impl Partitions {
             found: Mutex::default(),
             deletions: Mutex::default(),
             rolled,
+            observers: RwLock::default(),
             applied: watch::Sender::new(Offset::NONE),
         }
+    }
+
+    /// Has `observer` told of the partitions of `topic` that come from now on.
+    pub fn observe(&self, topic: &str, observer: Arc<dyn PartitionObserver>) {
+        self.observers.write().insert(topic.into(), observer);
     }
 
     pub fn log_dirs(&self) -> &[Arc<LogDir>] {
@@ -265,9 +273,9 @@ impl Partitions {
             log_dir,
             this_broker: self.this_broker,
             topic_config: config.topic.clone(),
-            leadership,
             high_watermark,
             rolled: self.rolled.clone(),
+            observer: self.observers.read().get(&topic.name).cloned(),
         });
         let mut by_topic = self.by_topic.write();
         let of_topic = by_topic.entry(topic.id).or_default();
@@ -275,7 +283,10 @@ impl Partitions {
         if of_topic.len() <= at {
             of_topic.resize(at + 1, None);
         }
-        of_topic[at] = Some(partition);
+        of_topic[at] = Some(partition.clone());
+        drop(by_topic);
+        // Whoever is told of it finds it in its place.
+        partition.lead(leadership);
     }
 
     /// A log from disk, if it belongs to this topic and not to an older one of the same name.

@@ -2,8 +2,8 @@
 //!
 //! 1. A planner sees every record that an earlier planner planned, committed or not.
 //! 2. What waits when a commit ends goes into one entry, so a burst of changes costs few syncs.
-//! 3. An answer leaves once every record it may rest on is committed and applied: its own, and those
-//!    of the planners before it.
+//! 3. An answer leaves once every record it may rest on is committed and applied: its own, and
+//!    those of the planners before it.
 //! 4. Only one entry is under way at a time. When it fails, nothing was planned on top of it.
 //!
 //! ```text
@@ -37,10 +37,13 @@ pub(super) trait Job: Send {
     fn refuse(self: Box<Self>, error: QuorumError);
 }
 
+/// Gives a planner's answer to who waits for it, or the reason why it was not committed.
+type Answer = Box<dyn FnOnce(Result<(), QuorumError>) + Send>;
+
 /// What a planner planned, and how to answer.
 pub(super) struct Planned {
     records: Vec<MetadataRecord>,
-    answer: Box<dyn FnOnce(Result<(), QuorumError>) + Send>,
+    answer: Answer,
 }
 
 struct PlannerJob<T, F> {
@@ -96,7 +99,7 @@ pub(super) struct Controller {
 struct Group {
     image: MetadataImage,
     records: Vec<MetadataRecord>,
-    answers: Vec<Box<dyn FnOnce(Result<(), QuorumError>) + Send>>,
+    answers: Vec<Answer>,
 }
 
 impl Controller {
@@ -147,7 +150,7 @@ impl Controller {
                 RaftError::APIError(CheckIsLeaderError::QuorumNotEnough(_)) => {
                     QuorumError::NotController { leader: None }
                 }
-                RaftError::Fatal(_) => QuorumError::Stopped,
+                RaftError::Fatal(fatal) => fatal.into(),
             })?;
         if self.published.image().cluster_id().is_none() {
             self.commit(bootstrap_records(self.cluster_id.clone()))
@@ -206,7 +209,7 @@ impl Controller {
             Err(RaftError::APIError(ClientWriteError::ChangeMembershipError(_))) => {
                 unreachable!("a batch of records changes no membership")
             }
-            Err(RaftError::Fatal(_)) => Err(QuorumError::Stopped),
+            Err(RaftError::Fatal(fatal)) => Err(fatal.into()),
         }
     }
 }
@@ -245,7 +248,7 @@ fn refuse_all(waiting: &mut VecDeque<Box<dyn Job>>, error: impl Fn() -> QuorumEr
     }
 }
 
-/// Leading and committing fail in these two ways, for everybody who waited.
+/// The same error for everybody who waited. Why a quorum stopped is told by `Quorum::stopped`.
 fn same(error: &QuorumError) -> QuorumError {
     match error {
         QuorumError::NotController { leader } => QuorumError::NotController { leader: *leader },

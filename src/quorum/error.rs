@@ -2,6 +2,8 @@
 
 use std::io;
 
+use openraft::error::Fatal;
+
 use crate::metadata::ApplyError;
 use crate::types::BrokerId;
 
@@ -34,6 +36,16 @@ pub enum QuorumError {
     Store(#[source] io::Error),
     #[error("the metadata store is damaged at {place}: {reason}")]
     Damaged { place: &'static str, reason: String },
-    #[error("openraft refused the configuration: {0}")]
-    Config(#[from] openraft::ConfigError),
+    /// openraft gave up on the store, for good.
+    #[error("the metadata quorum on this node gave up: {0}")]
+    Failed(#[source] Box<openraft::StorageError<u64>>),
+}
+
+impl From<Fatal<u64>> for QuorumError {
+    fn from(fatal: Fatal<u64>) -> Self {
+        match fatal {
+            Fatal::StorageError(error) => QuorumError::Failed(Box::new(error)),
+            Fatal::Panicked | Fatal::Stopped => QuorumError::Stopped,
+        }
+    }
 }

@@ -4,17 +4,17 @@
 //! key                          value
 //! 'c'                          the last committed log id, or an earlier one
 //! 'i'                          Identity: whose store this is
-//! 'l' index(8) part(4)         a log entry
+//! 'l' index(8) part(4)         a log entry, packed
 //! 'p'                          the last purged log id
 //! 'S'                          SnapshotHeader: the snapshot that counts
-//! 's' generation(8) part(4)    a snapshot
+//! 's' generation(8) part(4)    a snapshot, packed
 //! 'v'                          the vote
 //! ```
 //!
 //! 1. Numbers in keys are big-endian, so that keys sort as the numbers do.
 //! 2. Values are MessagePack with field names.
-//! 3. A long value is cut into parts of [`PART_BYTES`]: the store keeps long values in files of their
-//!    own, which it does not sync. All parts of a log entry are written in one commit.
+//! 3. A long value is cut into parts of [`PART_BYTES`]: the store keeps long values in files of
+//!    their own, which it does not sync. All parts of a log entry are written in one commit.
 //! 4. A snapshot counts from the commit on that writes its header; parts of another generation are
 //!    left over from a crash and are deleted with the next snapshot.
 

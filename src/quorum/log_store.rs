@@ -1,11 +1,12 @@
 //! The Raft log and vote in the key-value store.
 //!
 //! 1. An append is one commit: all its entries survive a crash, or none does.
-//! 2. What openraft calls the committed log id is only a hint for the next start (the entries behind
-//!    it are read again then). It has no commit of its own and rides along with the next append.
+//! 2. What openraft calls the committed log id is only a hint for the next start (the entries
+//!    behind it are read again then). It has no commit of its own and rides along with the next
+//!    append.
 //! 3. Entries up to the purged log id may still be in the store after a crash; they are not read.
-//! 4. The entries of the last append are also kept in memory: they are what openraft reads next, to
-//!    apply them.
+//! 4. The entries of the last append stay in memory until openraft reads them, which it does next,
+//!    to apply them. Readers for other nodes leave them there.
 
 use std::fmt::Debug;
 use std::io;
@@ -22,6 +23,7 @@ use crate::host::{KeyValue, tasks};
 
 use super::QuorumError;
 use super::keys::{self, Parts};
+use super::packing::{pack, unpack};
 use super::raft_types::{Entry, LogId, StorageError, Types, Vote};
 
 #[derive(Clone)]
@@ -29,6 +31,8 @@ pub(super) struct LogStore {
     store: Arc<dyn KeyValue>,
     state: Arc<Mutex<State>>,
     appended_bytes: Arc<AtomicU64>,
+    /// Whether this one reads for another node.
+    for_others: bool,
 }
 
 struct State {
@@ -60,10 +64,11 @@ impl LogStore {
             store,
             state: Arc::new(Mutex::new(state)),
             appended_bytes: Arc::default(),
+            for_others: false,
         })
     }
 
-    /// How many bytes of entries were appended since this was last asked to forget them.
+    /// How many bytes of entries, unpacked, were appended since the last snapshot.
     pub(super) fn appended_bytes(&self) -> &Arc<AtomicU64> {
         &self.appended_bytes
     }
@@ -86,19 +91,24 @@ impl LogStore {
             Bound::Excluded(index) => Parts::Log.key(*index, 0),
             Bound::Unbounded => Parts::Log.end(u64::MAX),
         };
-        {
-            let state = self.state.lock();
+        let start = {
+            let mut state = self.state.lock();
             let start = start.max(state.purged.map_or(0, |purged| purged.index + 1));
             if state
                 .recent
                 .first()
                 .is_some_and(|e| e.log_id.index <= start)
             {
-                let within =
+                let all = state.recent.iter().all(|e| range.contains(&e.log_id.index));
+                if all && !self.for_others {
+                    return Ok(std::mem::take(&mut state.recent));
+                }
+                let wanted =
                     |e: &&Entry| e.log_id.index >= start && range.contains(&e.log_id.index);
-                return Ok(state.recent.iter().filter(within).cloned().collect());
+                return Ok(state.recent.iter().filter(wanted).cloned().collect());
             }
-        }
+            start
+        };
         read_entries(&*self.store, start, &end)
     }
 }
@@ -106,7 +116,8 @@ impl LogStore {
 fn read_entries(store: &dyn KeyValue, start: u64, end: &[u8]) -> Result<Vec<Entry>, QuorumError> {
     let mut entries: Vec<Entry> = Vec::new();
     Parts::Log.read(store, start, end, |_, bytes| {
-        entries.push(keys::decode("a log entry", bytes)?);
+        let bytes = unpack("a log entry", bytes)?;
+        entries.push(keys::decode("a log entry", &bytes)?);
         Ok(())
     })?;
     Ok(entries)
@@ -134,7 +145,10 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn get_log_reader(&mut self) -> LogStore {
-        self.clone()
+        LogStore {
+            for_others: true,
+            ..self.clone()
+        }
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
@@ -153,6 +167,9 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
+        if let Some(waiting) = self.state.lock().committed {
+            return Ok(Some(waiting));
+        }
         let committed = keys::get(&*self.store, keys::COMMITTED, "the committed log id");
         committed.map_err(|error| StorageIOError::read_logs(AnyError::new(&error)).into())
     }
@@ -174,9 +191,9 @@ impl RaftLogStorage<Types> for LogStore {
         let mut changes = Vec::new();
         for entry in &entries {
             let bytes = keys::encode(entry);
-            self.appended_bytes
-                .fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            changes.extend(Parts::Log.put(entry.log_id.index, 0, &bytes));
+            let appended = bytes.len() as u64;
+            self.appended_bytes.fetch_add(appended, Ordering::Relaxed);
+            changes.extend(Parts::Log.put(entry.log_id.index, 0, &pack(&bytes)));
         }
         if let Some(committed) = self.state.lock().committed.take() {
             changes.push(keys::put(keys::COMMITTED, &committed));

@@ -21,6 +21,7 @@ mod identity;
 mod keys;
 mod log_store;
 mod network;
+mod packing;
 mod published;
 mod raft_types;
 mod snapshot_store;
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openraft::error::RaftError;
 use openraft::{BasicNode, SnapshotPolicy};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -55,12 +57,15 @@ pub struct QuorumConfig {
     pub node_id: BrokerId,
     /// Generated for an empty store of a single voter when not given.
     pub cluster_id: Option<String>,
-    /// The voters and their `host:port`, this node among them. Only an empty store is formatted with
-    /// them; afterwards the log says who votes.
+    /// The voters and their `host:port`, this node among them. Only an empty store is formatted
+    /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
     pub snapshot_entries: u64,
     pub snapshot_bytes: u64,
+    /// How often a leader lets several voters know that it is there. An election begins when they
+    /// heard nothing for five to ten times as long.
+    pub heartbeat_interval_ms: u64,
 }
 
 impl QuorumConfig {
@@ -73,14 +78,18 @@ impl QuorumConfig {
             voters: BTreeMap::from([(node_id, String::new())]),
             snapshot_entries: 1000,
             snapshot_bytes: 4 << 20,
+            heartbeat_interval_ms: 200,
         }
     }
 
-    fn raft(&self) -> Result<openraft::Config, openraft::ConfigError> {
+    fn raft(&self) -> openraft::Config {
         // openraft's clock ticks once per one and a half heartbeats. A single voter needs no clock:
         // it leads from the start and nobody waits for its heartbeats.
         let single = self.voters.len() == 1;
-        let heartbeat_interval_ms = if single { 3_600_000 } else { 200 };
+        let heartbeat_interval_ms = match single {
+            true => 3_600_000,
+            false => self.heartbeat_interval_ms,
+        };
         let config = openraft::Config {
             cluster_name: "metadata".into(),
             heartbeat_interval: heartbeat_interval_ms,
@@ -94,7 +103,9 @@ impl QuorumConfig {
             enable_tick: !single,
             ..openraft::Config::default()
         };
-        config.validate()
+        config
+            .validate()
+            .expect("the election timeouts are above the heartbeat's")
     }
 }
 
@@ -104,6 +115,7 @@ pub struct Quorum {
     cluster_id: Arc<str>,
     raft: Raft,
     published: Arc<Published>,
+    snapshots: SnapshotStore,
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
 }
 
@@ -124,12 +136,10 @@ impl Quorum {
         let log = LogStore::open(store.clone())?;
         let appended_bytes = log.appended_bytes().clone();
         let snapshots = SnapshotStore::open(store)?;
-        let (machine, published) = StateMachine::open(snapshots, appended_bytes.clone())?;
-        let raft_config = Arc::new(config.raft()?);
+        let (machine, published) = StateMachine::open(snapshots.clone(), appended_bytes.clone())?;
+        let raft_config = Arc::new(config.raft());
         let network = network::Network(transport);
-        let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine)
-            .await
-            .map_err(|_| QuorumError::Stopped)?;
+        let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine).await?;
         let (jobs, waiting) = mpsc::unbounded_channel();
         let controller = Controller {
             raft: raft.clone(),
@@ -144,6 +154,7 @@ impl Quorum {
             cluster_id,
             raft,
             published,
+            snapshots,
             jobs,
         });
         quorum.initialize(&config).await?;
@@ -152,19 +163,23 @@ impl Quorum {
 
     /// Gives an empty log its voters, and lets a single voter take the lead.
     async fn initialize(&self, config: &QuorumConfig) -> Result<(), QuorumError> {
-        let stopped = |_| QuorumError::Stopped;
-        if !self.raft.is_initialized().await.map_err(stopped)? {
+        let single = config.voters.len() == 1;
+        if !self.raft.is_initialized().await? {
             let node = |(id, addr): (&BrokerId, &String)| (raft_id(*id), BasicNode::new(addr));
             let voters: BTreeMap<u64, BasicNode> = config.voters.iter().map(node).collect();
             let initialized = self.raft.initialize(voters).await;
-            initialized.map_err(|_| QuorumError::Stopped)?;
+            initialized.map_err(|error| match error {
+                RaftError::Fatal(fatal) => QuorumError::from(fatal),
+                RaftError::APIError(error) => {
+                    unreachable!("the log is empty and has this node as a voter: {error}")
+                }
+            })?;
+        } else if single && self.leader().is_none() {
+            // A single voter that led before leads again at once; this one crashed before it did.
+            self.raft.trigger().elect().await?;
         }
-        if config.voters.len() > 1 {
+        if !single {
             return Ok(());
-        }
-        // A leader of before leads again at once. One that crashed before it led takes the lead now.
-        if self.leader().is_none() {
-            self.raft.trigger().elect().await.map_err(stopped)?;
         }
         let leads = self.raft.wait(None);
         let leads = leads
@@ -197,8 +212,8 @@ impl Quorum {
         self.raft.metrics().borrow().current_leader.map(broker_id)
     }
 
-    /// Runs `planner` on the controller, commits what it plans and gives its answer once this node's
-    /// image has the change. A planner whose time is up before its turn is not run.
+    /// Runs `planner` on the controller, commits what it plans and gives its answer once this
+    /// node's image has the change. A planner whose time is up before its turn is not run.
     pub async fn submit<T, F>(&self, timeout: Duration, planner: F) -> Result<T, QuorumError>
     where
         T: Send + 'static,
@@ -224,19 +239,27 @@ impl Quorum {
     }
 
     /// Waits until the quorum on this node stops working, which only a failing store or `shutdown`
-    /// brings about.
-    pub async fn stopped(&self) {
+    /// brings about, and says why.
+    pub async fn stopped(&self) -> QuorumError {
         let mut metrics = self.raft.metrics();
         let stopped = metrics.wait_for(|metrics| metrics.running_state.is_err());
-        // An error says that the sender is gone, which is the same.
-        let _ = stopped.await;
+        match stopped.await {
+            Ok(metrics) => match &metrics.running_state {
+                Err(fatal) => fatal.clone().into(),
+                Ok(()) => QuorumError::Stopped,
+            },
+            // The sender is gone.
+            Err(_) => QuorumError::Stopped,
+        }
     }
 
     /// Stops. Everything that was answered is in the store.
     pub async fn shutdown(&self) {
         // It fails when the task panicked, and then it has stopped as well.
         let _ = self.raft.shutdown().await;
-        self.published.close();
+        let snapshots = self.snapshots.clone();
+        // The same goes for a snapshot that is being written.
+        let _ = tasks::spawn_blocking(move || snapshots.close()).await;
     }
 }
 
@@ -252,3 +275,15 @@ impl Draw for HostDraw {
         (random::seed() % end as u64) as usize
     }
 }
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod crash_tests;
+
+#[cfg(test)]
+mod store_tests;
+
+#[cfg(test)]
+mod voters_tests;

@@ -2,8 +2,8 @@
 //! react to changes.
 //!
 //! 1. `image()` never waits.
-//! 2. A subscriber sees deltas that add up: each one covers all that changed since its last image. A
-//!    slow subscriber gets several changes as one.
+//! 2. A subscriber sees deltas that add up: each one covers all that changed since its last image.
+//!    A slow subscriber gets several changes as one.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! Snapshots: the image as records, one after the other, in the key-value store.
+//! Snapshots: the image as records, one after the other and packed, in the key-value store.
 //!
 //! Writing one, by steps, and what a crash after each leaves behind:
 //!
@@ -19,6 +19,7 @@ use crate::types::Offset;
 
 use super::QuorumError;
 use super::keys::{self, Parts};
+use super::packing::{pack, unpack};
 use super::raft_types::{LogId, SnapshotMeta};
 
 /// About 1 MiB.
@@ -34,22 +35,38 @@ struct SnapshotHeader {
 #[derive(Clone)]
 pub(super) struct SnapshotStore {
     store: Arc<dyn KeyValue>,
-    /// One snapshot is written at a time; the value is the generation that counts.
-    generation: Arc<Mutex<u64>>,
+    /// One snapshot is written at a time.
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// The one that counts.
+    generation: u64,
+    closed: bool,
 }
 
 impl SnapshotStore {
     pub(super) fn open(store: Arc<dyn KeyValue>) -> Result<Self, QuorumError> {
         let header = header(&*store)?;
+        let state = State {
+            generation: header.map_or(0, |header| header.generation),
+            closed: false,
+        };
         Ok(SnapshotStore {
             store,
-            generation: Arc::new(Mutex::new(header.map_or(0, |header| header.generation))),
+            state: Arc::new(Mutex::new(state)),
         })
+    }
+
+    /// Lets a snapshot that is being written end and allows no other: openraft may still have one
+    /// in mind when it has stopped, and the store belongs to the next one then.
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
     }
 
     /// The snapshot that counts.
     pub(super) fn load(&self) -> Result<Option<(SnapshotMeta, Vec<u8>)>, QuorumError> {
-        let _one_at_a_time = self.generation.lock();
+        let _one_at_a_time = self.state.lock();
         let Some(header) = header(&*self.store)? else {
             return Ok(None);
         };
@@ -68,8 +85,11 @@ impl SnapshotStore {
 
     /// Makes `bytes` the snapshot that counts. Blocks.
     pub(super) fn save(&self, meta: &SnapshotMeta, bytes: &[u8]) -> Result<(), QuorumError> {
-        let mut counts = self.generation.lock();
-        let generation = *counts + 1;
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(QuorumError::Stopped);
+        }
+        let generation = state.generation + 1;
         self.delete(Parts::Snapshot.keys(&*self.store, generation, &snapshots_end())?)?;
         let mut part = 0;
         for piece in bytes.chunks(keys::PART_BYTES * PARTS_PER_COMMIT) {
@@ -86,7 +106,7 @@ impl SnapshotStore {
         let mut changes = vec![keys::put(keys::SNAPSHOT, &header)];
         changes.extend(old.into_iter().map(|key| Change::Delete { key }));
         self.store.commit(changes).map_err(QuorumError::Store)?;
-        *counts = generation;
+        state.generation = generation;
         Ok(())
     }
 
@@ -114,7 +134,7 @@ pub(super) fn encode_image(image: &MetadataImage) -> Vec<u8> {
         rmp_serde::encode::write_named(&mut bytes, &record)
             .expect("a record has no value MessagePack cannot hold");
     }
-    bytes
+    pack(&bytes)
 }
 
 /// The image of a snapshot that ends with `last`.
@@ -128,7 +148,8 @@ pub(super) fn decode_image(
         image.begin_entry(offset_of(last), last.leader_id.term);
     }
     let mut delta = ImageDelta::default();
-    let mut reader = Cursor::new(bytes);
+    let bytes = unpack(place, bytes)?;
+    let mut reader = Cursor::new(&*bytes);
     while (reader.position() as usize) < bytes.len() {
         let record: MetadataRecord = rmp_serde::from_read(&mut reader)
             .map_err(|error| keys::damaged(place, error.to_string()))?;

@@ -1,7 +1,7 @@
 //! The state machine of the quorum: it applies committed entries to the image and publishes it.
 //!
-//! The image lives in memory only. After a start it is that of the last snapshot, and openraft gives
-//! the entries behind it again.
+//! The image lives in memory only. After a start it is that of the last snapshot, and openraft
+//! gives the entries behind it again.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use openraft::{
 };
 
 use crate::host::tasks;
-use crate::metadata::{ImageDelta, MetadataImage};
+use crate::metadata::{ApplyError, ImageDelta, MetadataImage};
 
 use super::QuorumError;
 use super::published::Published;
@@ -55,7 +55,7 @@ impl StateMachine {
         Ok((machine, published))
     }
 
-    fn apply_entry(&mut self, entry: Entry, delta: &mut ImageDelta) -> Result<(), StorageError> {
+    fn apply_entry(&mut self, entry: Entry, delta: &mut ImageDelta) -> Result<(), ApplyError> {
         let log_id = entry.log_id;
         self.last_applied = Some(log_id);
         self.image
@@ -67,13 +67,18 @@ impl StateMachine {
             }
             EntryPayload::Normal(batch) => {
                 for record in batch.0.iter() {
-                    let applied = self.image.apply(record, delta);
-                    applied
-                        .map_err(|error| StorageIOError::apply(log_id, AnyError::new(&error)))?;
+                    self.image.apply(record, delta)?;
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for StateMachine {
+    /// Nothing is applied any more.
+    fn drop(&mut self) {
+        self.published.close();
     }
 }
 
@@ -92,7 +97,9 @@ impl RaftStateMachine<Types> for StateMachine {
         let mut delta = ImageDelta::default();
         let mut answers = Vec::new();
         for entry in entries {
-            self.apply_entry(entry, &mut delta)?;
+            let log_id = entry.log_id;
+            let applied = self.apply_entry(entry, &mut delta);
+            applied.map_err(|error| StorageIOError::apply(log_id, AnyError::new(&error)))?;
             answers.push(());
         }
         self.published.publish(self.image.clone(), &delta);

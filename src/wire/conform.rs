@@ -8,11 +8,12 @@
 //!    With no decoded element above 256 bytes, a frame takes at most
 //!    min(256 x its length, 256 MiB) beyond its own bytes.
 //! 3. A frame in its plain form comes back as it is: no copy, no allocation.
-//! 4. Otherwise it is written anew: null as -1, text as UTF-8 (U+FFFD for what is none), tagged
-//!    fields known, once, ascending and with their true size. Unknown tagged fields are dropped: a
-//!    broker has no use for them, and the crate refuses those that a newer version knows.
+//! 4. Otherwise it is written anew: null as -1, text as UTF-8 (U+FFFD for what is none), and
+//!    without unknown tagged fields: a broker has no use for them, and the crate refuses those that
+//!    another version knows (so does Kafka, which closes the connection on them).
 //! 5. Bytes after the body are cut off.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -189,7 +190,7 @@ impl<'a> Walk<'a> {
                 put_length(out, length, true, None);
                 return Ok(());
             };
-            let text = String::from_utf8_lossy(text);
+            let text = text_as_java(text);
             if text.len() > TEXT_BYTES_MAX {
                 // U+FFFD takes three bytes and may stand for one.
                 let (bytes, max) = (text.len(), TEXT_BYTES_MAX);
@@ -237,22 +238,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Tagged fields: walked in the order they come in, written by ascending tag. Of one that comes
-    /// twice the last counts, as in Kafka.
+    /// twice the last counts, as in Kafka and in the crate.
     fn tagged(&mut self, known: &[TaggedField]) -> Read<()> {
-        let count = self.reader.tagged_count()?;
+        let count = self.reader.varint()?;
         let mut written: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
-        let mut last_tag = None;
         for _ in 0..count {
-            let (tag, end) = self.reader.tag()?;
+            let (tag, stated) = self.reader.tag()?;
             let Some(known) = known.iter().find(|known| known.tag == tag) else {
                 self.reader.plain = false;
-                self.reader.pass_to(end);
+                self.reader.take(stated)?;
                 continue;
             };
-            self.reader.plain &= last_tag < Some(tag);
-            last_tag = Some(tag);
-            let content = self.tagged_field(&known.field, end)?;
-            if let Some(content) = content {
+            if let Some(content) = self.tagged_field(&known.field)? {
                 written.insert(tag, content);
             }
         }
@@ -268,14 +265,35 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks the content of a tagged field; gives its plain form when that has to be written.
-    fn tagged_field(&mut self, field: &Field, end: usize) -> Read<Option<Vec<u8>>> {
+    fn tagged_field(&mut self, field: &Field) -> Read<Option<Vec<u8>>> {
         let outer = self.out.take();
-        let writes = outer.is_some();
-        self.out = writes.then(Vec::new);
-        let outer_end = self.reader.narrow(end);
+        self.out = outer.is_some().then(Vec::new);
         self.field(field)?;
-        self.reader.widen(outer_end);
         Ok(std::mem::replace(&mut self.out, outer))
+    }
+}
+
+/// The text that Kafka reads from bytes that need not be UTF-8: U+FFFD stands for what is none, and
+/// one of it for a whole surrogate, for which Rust would write three.
+pub(super) fn text_as_java(bytes: &[u8]) -> Cow<'_, str> {
+    let mut text = String::new();
+    let mut rest = bytes;
+    loop {
+        let error = match std::str::from_utf8(rest) {
+            Ok(valid) if text.is_empty() => return Cow::Borrowed(valid),
+            Ok(valid) => return Cow::Owned(text + valid),
+            Err(error) => error,
+        };
+        let (valid, invalid) = rest.split_at(error.valid_up_to());
+        text.push_str(&String::from_utf8_lossy(valid));
+        text.push(char::REPLACEMENT_CHARACTER);
+        let is_surrogate = matches!(invalid, [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..]);
+        let passed = if is_surrogate {
+            Some(3)
+        } else {
+            error.error_len()
+        };
+        rest = &invalid[passed.unwrap_or(invalid.len())..];
     }
 }
 

@@ -419,20 +419,41 @@ fn fetch_with_tags(tags: &[u8]) -> Bytes {
     [&frame[..frame.len() - 1], tags].concat().into()
 }
 
+/// Kafka does not look at the stated size of a field it knows, and takes the last of two.
 #[test]
-fn known_tagged_fields_come_once_with_their_true_size() {
+fn known_tagged_fields_are_read_whatever_their_stated_size() {
     let once = fetch_with_tags(&[1, 0, 2, 2, b'b']);
     assert!(is_same(&conform(&once).unwrap(), &once));
-    let padded = fetch_with_tags(&[1, 0, 4, 2, b'b', 7, 7]);
-    assert_eq!(conform(&padded).unwrap(), once);
+    for stated in [0, 1, 3, 0x7f] {
+        let frame = fetch_with_tags(&[1, 0, stated, 2, b'b']);
+        assert!(is_same(&conform(&frame).unwrap(), &frame));
+        assert_eq!(body_of(&frame), body_of(&once));
+        assert!(crate_reads_frame(&frame).is_ok());
+    }
     let twice = fetch_with_tags(&[2, 0, 2, 2, b'a', 0, 2, 2, b'b']);
-    assert_eq!(conform(&twice).unwrap(), once);
-    let short = conform(&fetch_with_tags(&[1, 0, 2, 3, b'b', b'c'])).unwrap_err();
-    assert_eq!(short.field, "cluster_id");
-    assert_eq!(short.reason, Reason::CutShort { wanted: 2, left: 1 });
+    assert!(is_same(&conform(&twice).unwrap(), &twice));
+    // Written anew because of another tag: once, with its true size.
+    let with_unknown = fetch_with_tags(&[3, 0, 9, 2, b'a', 7, 1, 7, 0, 2, 2, b'b']);
+    assert_eq!(conform(&with_unknown).unwrap(), once);
+    let cut = conform(&fetch_with_tags(&[1, 0, 2, 3, b'b'])).unwrap_err();
+    assert_eq!(cut.field, "cluster_id");
+    assert_eq!(cut.reason, Reason::CutShort { wanted: 2, left: 1 });
     // A tag that only a newer version knows: the crate would refuse it.
-    let newer = fetch_with_tags(&[1, 1, 13, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
-    assert_eq!(conform(&newer).unwrap(), fetch_with_tags(&[0]));
+    let newer = [1, 1, 13, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+    assert_eq!(
+        conform(&fetch_with_tags(&newer)).unwrap(),
+        fetch_with_tags(&[0])
+    );
+}
+
+#[test]
+fn a_count_of_tagged_fields_beyond_the_frame_is_refused() {
+    let frame = metadata(
+        9,
+        &[0xff, 0xff],
+        &[0, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f],
+    );
+    assert!(conform(&frame).is_err());
 }
 
 #[test]
@@ -570,4 +591,17 @@ fn response_headers_are_written_by_version() {
     assert_eq!(written(3, 8), [0, 0, 1, 2]);
     assert_eq!(written(3, 9), [0, 0, 1, 2, 0]);
     assert_eq!(written(API_VERSIONS, 4), [0, 0, 1, 2]);
+}
+
+#[test]
+fn numbers_outside_of_their_field_are_not_written() {
+    let encode = |name: &str, value: i64| {
+        let body = Value::Struct(vec![(name.to_owned().into(), Value::Integer(value))]);
+        encode_request(0, 3, 1, None, &body)
+    };
+    assert!(encode("acks", 32767).is_ok() && encode("acks", -32768).is_ok());
+    assert!(encode("acks", 32768).is_err() && encode("acks", -32769).is_err());
+    assert!(encode("timeout_ms", 1 << 31).is_err());
+    let unknown = encode("ack", 1).unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no field ack");
 }

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes};
 use kafka_protocol::protocol::StrBytes;
 
-use super::conform::{CLIENT_ID, api_and_version};
+use super::conform::{CLIENT_ID, api_and_version, text_as_java};
 use super::layout::api;
 use super::malformed::Malformed;
 use super::reader::{Read, Reader};
@@ -32,14 +32,14 @@ fn read(frame: &Bytes) -> Read<(RequestHeader, usize)> {
     let correlation_id = reader.int32().map_err(|e| e.within("correlation_id"))?;
     let client_id = reader.text(CLIENT_ID).map_err(|e| e.within("client_id"))?;
     if api.request_header_version(api_version) >= 2 {
-        for _ in 0..reader.tagged_count()? {
-            let (_, end) = reader.tag()?;
-            reader.pass_to(end);
+        for _ in 0..reader.varint()? {
+            let (_, stated) = reader.tag()?;
+            reader.take(stated)?;
         }
     }
     let client_id = client_id.map(|text| match StrBytes::from_utf8(frame.slice_ref(text)) {
         Ok(text) => text,
-        Err(_) => StrBytes::from_string(String::from_utf8_lossy(text).into_owned()),
+        Err(_) => StrBytes::from_string(text_as_java(text).into_owned()),
     });
     let header = RequestHeader {
         api_key: api.key,

@@ -1,6 +1,6 @@
 //! Reads the primitives of the protocol from a frame, as leniently as Kafka does.
 //!
-//! 1. Nothing is read beyond `end`, and no count is believed that the bytes left cannot hold.
+//! 1. Nothing is read beyond the frame, and no count is believed that the bytes left cannot hold.
 //! 2. `plain` is cleared by whatever Kafka reads but the `kafka-protocol` crate would refuse or
 //!    take for something else.
 
@@ -15,7 +15,6 @@ pub(super) const TEXT_BYTES_MAX: usize = i16::MAX as usize;
 pub(super) struct Reader<'a> {
     frame: &'a [u8],
     at: usize,
-    end: usize,
     elements: usize,
     elements_max: usize,
     pub(super) plain: bool,
@@ -26,7 +25,6 @@ impl<'a> Reader<'a> {
         Reader {
             frame,
             at: 0,
-            end: frame.len(),
             elements: 0,
             elements_max,
             plain: true,
@@ -41,8 +39,13 @@ impl<'a> Reader<'a> {
         self.at
     }
 
+    /// `position` must lie in the frame.
+    pub(super) fn skip_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
     pub(super) fn left(&self) -> usize {
-        self.end - self.at
+        self.frame.len() - self.at
     }
 
     pub(super) fn take(&mut self, bytes: usize) -> Read<&'a [u8]> {
@@ -160,40 +163,10 @@ impl<'a> Reader<'a> {
         Ok(stated >= 0)
     }
 
-    /// The number of tagged fields that follow.
-    pub(super) fn tagged_count(&mut self) -> Read<u32> {
-        let stated = self.varint()?;
-        // A number that Java sees as negative ends its loop at once.
-        self.plain &= stated <= i32::MAX as u32;
-        Ok(if stated <= i32::MAX as u32 { stated } else { 0 })
-    }
-
-    /// The tag and the end of the next tagged field.
+    /// The tag of the next tagged field and its stated size. Kafka goes by the size only for tags
+    /// it does not know; of those it knows it reads what the field holds, whatever the size says.
     pub(super) fn tag(&mut self) -> Read<(u32, usize)> {
-        let tag = self.varint()?;
-        let from = self.at;
-        let wanted = self.varint()? as usize;
-        let left = self.left();
-        if wanted > left {
-            return Err(Malformed::at(from, Reason::CutShort { wanted, left }));
-        }
-        Ok((tag, self.at + wanted))
-    }
-
-    /// Ends the frame at `end`, the stated end of a tagged field; gives the end it had.
-    pub(super) fn narrow(&mut self, end: usize) -> usize {
-        std::mem::replace(&mut self.end, end)
-    }
-
-    /// Undoes `narrow`, and passes over what was left of the tagged field.
-    pub(super) fn widen(&mut self, outer_end: usize) {
-        self.plain &= self.at == self.end;
-        self.at = self.end;
-        self.end = outer_end;
-    }
-
-    pub(super) fn pass_to(&mut self, end: usize) {
-        self.at = end;
+        Ok((self.varint()?, self.varint()? as usize))
     }
 
     fn refuse(&self, reason: Reason) -> Box<Malformed> {

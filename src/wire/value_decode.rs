@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::conform::api_and_version;
+use super::conform::{api_and_version, text_as_java};
 use super::header::RequestHeader;
 use super::layout::{Api, Field, Kind, Struct, TaggedField, api};
 use super::malformed::{Malformed, Reason};
@@ -60,7 +60,7 @@ type Fields = Vec<(Cow<'static, str>, Value)>;
 impl<'a> Decode<'a> {
     fn new(frame: &'a Bytes, start: usize) -> Self {
         let mut reader = Reader::new(frame, NO_LIMIT);
-        reader.pass_to(start);
+        reader.skip_to(start);
         Decode { reader, frame }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Decode<'a> {
                 Value::Uuid(Uuid::from_u64_pair(high, reader.int64()? as u64))
             }
             Kind::Text(length) => match reader.text(*length)? {
-                Some(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+                Some(text) => Value::Text(text_as_java(text).into_owned()),
                 None => Value::Null,
             },
             Kind::Bytes(length) | Kind::Records(length) => match reader.bytes(*length)? {
@@ -142,19 +142,15 @@ impl<'a> Decode<'a> {
     }
 
     fn tagged(&mut self, known: &[TaggedField], fields: &mut Fields) -> Read<()> {
-        for _ in 0..self.reader.tagged_count()? {
-            let (tag, end) = self.reader.tag()?;
-            let outer_end = self.reader.narrow(end);
-            let read = match known.iter().find(|known| known.tag == tag) {
+        for _ in 0..self.reader.varint()? {
+            let (tag, stated) = self.reader.tag()?;
+            fields.push(match known.iter().find(|known| known.tag == tag) {
                 Some(known) => (Cow::Borrowed(known.field.name), self.field(&known.field)?),
                 None => {
-                    let content = self.reader.take(self.reader.left())?;
-                    let content = Value::Bytes(self.frame.slice_ref(content));
+                    let content = Value::Bytes(self.frame.slice_ref(self.reader.take(stated)?));
                     (Cow::Owned(format!("_tag_{tag}")), content)
                 }
-            };
-            self.reader.widen(outer_end);
-            fields.push(read);
+            });
         }
         Ok(())
     }

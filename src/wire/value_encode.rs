@@ -205,33 +205,9 @@ fn put_value(out: &mut Vec<u8>, kind: &Kind, value: &Value) -> Result<(), Unenco
             Value::Boolean(value) => out.push(u8::from(*value)),
             _ => return Err(wrong()),
         },
-        Kind::Int8 => put_integer(
-            out,
-            i8::try_from(integer()?).ok().map(i8::to_be_bytes),
-            wrong,
-        )?,
-        Kind::Int16 => {
-            put_integer(
-                out,
-                i16::try_from(integer()?).ok().map(i16::to_be_bytes),
-                wrong,
-            )?;
+        Kind::Int8 | Kind::Int16 | Kind::Uint16 | Kind::Int32 | Kind::Int64 => {
+            put_integer(out, kind, integer()?).ok_or_else(wrong)?;
         }
-        Kind::Uint16 => {
-            put_integer(
-                out,
-                u16::try_from(integer()?).ok().map(u16::to_be_bytes),
-                wrong,
-            )?;
-        }
-        Kind::Int32 => {
-            put_integer(
-                out,
-                i32::try_from(integer()?).ok().map(i32::to_be_bytes),
-                wrong,
-            )?;
-        }
-        Kind::Int64 => out.extend_from_slice(&integer()?.to_be_bytes()),
         Kind::Float64 => match value {
             Value::Float(value) => out.extend_from_slice(&value.to_be_bytes()),
             _ => out.extend_from_slice(&(integer()? as f64).to_be_bytes()),
@@ -272,13 +248,19 @@ fn put_value(out: &mut Vec<u8>, kind: &Kind, value: &Value) -> Result<(), Unenco
     Ok(())
 }
 
-fn put_integer<const N: usize>(
-    out: &mut Vec<u8>,
-    bytes: Option<[u8; N]>,
-    wrong: impl Fn() -> Unencodable,
-) -> Result<(), Unencodable> {
-    out.extend_from_slice(&bytes.ok_or_else(wrong)?);
-    Ok(())
+/// `None` when the number is outside of the range of its kind.
+fn put_integer(out: &mut Vec<u8>, kind: &Kind, value: i64) -> Option<()> {
+    let bytes = kind.fixed_bytes()?;
+    let bits = 8 * bytes as u32;
+    let (low, high) = match kind {
+        Kind::Uint16 => (0, i64::from(u16::MAX)),
+        _ => (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
+    };
+    if !(low..=high).contains(&value) {
+        return None;
+    }
+    out.extend_from_slice(&value.to_be_bytes()[8 - bytes..]);
+    Some(())
 }
 
 /// Null also where the layout has none: a test may want to see what a broker says to it.

@@ -20,6 +20,9 @@ macro_rules! areas {
         }
 
         impl BrokerConfig {
+            /// The names that have a field, by area.
+            pub const FIELDS: &[&[&str]] = &[ $( <$struct as Table>::FIELDS, )* ];
+
             pub(super) fn build(value_of: &dyn Fn(&'static Row) -> Value) -> BrokerConfig {
                 BrokerConfig { $( $area: $struct::build(value_of), )* }
             }

@@ -98,8 +98,7 @@ impl MetadataImage {
             });
         }
         if let Some(key) = collision_key(name) {
-            let names = self.colliding.entry(key.into()).or_default();
-            names.insert(name.clone());
+            self.colliding.insert((key, name.clone()));
         }
         self.topic_ids.insert(name.clone(), *topic_id);
         let topic = TopicImage {
@@ -177,13 +176,8 @@ impl MetadataImage {
             });
         };
         self.topic_ids.remove(&topic.name);
-        if let Some(key) = collision_key(&topic.name)
-            && let Some(names) = self.colliding.get_mut(&*key)
-        {
-            names.remove(&topic.name);
-            if names.is_empty() {
-                self.colliding.remove(&*key);
-            }
+        if let Some(key) = collision_key(&topic.name) {
+            self.colliding.remove(&(key, topic.name.clone()));
         }
         self.configs
             .remove(&ConfigResource::topic(topic.name.clone()));

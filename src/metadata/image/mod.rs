@@ -41,9 +41,9 @@ pub struct MetadataImage {
     cluster_id: Option<Arc<str>>,
     topics: OrdMap<TopicId, Arc<TopicImage>>,
     topic_ids: OrdMap<TopicName, TopicId>,
-    /// Names with `.` or `_` under the name with `_` for each `.`: those under one key would have
-    /// the same name in metrics, so Kafka keeps a second one from being made.
-    colliding: OrdMap<Arc<str>, OrdSet<TopicName>>,
+    /// Names with `.` or `_`, each behind the name with `_` for each `.`: those behind the same
+    /// would be one name in metrics, so Kafka keeps a second one from being made.
+    colliding: OrdSet<(Arc<str>, TopicName)>,
     configs: OrdMap<ConfigResource, Arc<Configs>>,
     brokers: OrdMap<BrokerId, Arc<RegisterBrokerRecord>>,
     features: Arc<BTreeMap<Arc<str>, i16>>,
@@ -59,7 +59,7 @@ impl MetadataImage {
             cluster_id: None,
             topics: OrdMap::new(),
             topic_ids: OrdMap::new(),
-            colliding: OrdMap::new(),
+            colliding: OrdSet::new(),
             configs: OrdMap::new(),
             brokers: OrdMap::new(),
             features: Arc::default(),
@@ -115,8 +115,12 @@ impl MetadataImage {
     /// An existing topic whose name differs from `name` in `.` and `_` only.
     pub fn colliding_topic(&self, name: &str) -> Option<&TopicName> {
         let key = collision_key(name)?;
-        let names = self.colliding.get(&*key)?;
-        names.iter().find(|known| ***known != *name)
+        let from = (key.clone(), TopicName::from(""));
+        let same = self
+            .colliding
+            .range(from..)
+            .take_while(|(other, _)| *other == key);
+        same.map(|(_, known)| known).find(|known| ***known != *name)
     }
 
     /// What is set on `resource`; `None` when nothing is.
@@ -158,7 +162,8 @@ impl MetadataImage {
     }
 }
 
-/// The key of names that would collide with `name`; `None` when none can.
-fn collision_key(name: &str) -> Option<String> {
-    name.contains(['.', '_']).then(|| name.replace('.', "_"))
+/// What names that would collide with `name` stand behind; `None` when none can.
+fn collision_key(name: &str) -> Option<Arc<str>> {
+    name.contains(['.', '_'])
+        .then(|| name.replace('.', "_").into())
 }

@@ -4,8 +4,8 @@
 //!
 //! 1. A partition is 72 bytes. Lists of brokers are shared between partitions where they are equal,
 //!    and what only a reassignment or an ELR needs is behind one pointer that is usually empty.
-//! 2. The list is cut into chunks that images share. Changing one partition copies its chunk and the
-//!    list of chunks, not the other partitions.
+//! 2. The list is cut into chunks that images share. Changing one partition copies its chunk and
+//!    the list of chunks, not the other partitions.
 //!
 //! ```text
 //! Partitions -> [chunk 0] -> partitions 0..64
@@ -202,9 +202,7 @@ impl Partitions {
             _ => {
                 chunks.reserve_exact(if chunks.is_empty() { 1 } else { chunks.len() });
                 // Most topics have few partitions: grow from one, by doubling.
-                let mut chunk = Vec::with_capacity(1);
-                chunk.push(partition);
-                chunks.push(Arc::new(chunk));
+                chunks.push(Arc::new(vec![partition]));
             }
         }
     }

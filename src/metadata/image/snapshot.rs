@@ -1,4 +1,5 @@
-//! The image as records: what a snapshot of it holds. Applying them to the empty image gives it back.
+//! The image as records: what a snapshot of it holds. Applying them to the empty image gives it
+//! back.
 
 use crate::metadata::records::{
     BrokerEpoch, ClusterRecord, ConfigRecord, FeatureLevelRecord, MetadataRecord, PartitionRecord,

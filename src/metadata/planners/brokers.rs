@@ -23,8 +23,8 @@ pub struct RegisterBroker {
     pub features: Vec<BrokerFeature>,
     pub rack: Option<Arc<str>>,
     pub log_dirs: Vec<DirectoryId>,
-    /// The epoch it had when it last stopped cleanly; [`BrokerEpoch::NONE`] after a crash, when what
-    /// it had not synced may be gone (KIP-966).
+    /// The epoch it had when it last stopped cleanly; [`BrokerEpoch::NONE`] after a crash, when
+    /// what it had not synced may be gone (KIP-966).
     pub previous_broker_epoch: BrokerEpoch,
 }
 

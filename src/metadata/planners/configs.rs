@@ -1,4 +1,5 @@
-//! Changes of configurations as records. The values were judged by the caller, who knows the tables.
+//! Changes of configurations as records. The values were judged by the caller, who knows the
+//! tables.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ pub struct NewPartitions {
     pub assignments: Option<Vec<Vec<BrokerId>>>,
 }
 
-/// One entry for each name of the request.
+/// One entry for each name of the request; one for each topic when the whole request was refused.
 pub type MadePartitions = Vec<(TopicName, Result<(), PlanError>)>;
 
 pub fn plan_create_partitions(
@@ -39,8 +39,7 @@ pub fn plan_create_partitions(
         match occurrences.remove(&topic.name) {
             Some(1) => accepted.push(topic),
             Some(_) => {
-                let error =
-                    PlanError::new(ErrorCode::InvalidRequest, "Duplicate topic in request.");
+                let error = PlanError::new(ErrorCode::InvalidRequest, "Duplicate topic name.");
                 answer.push((topic.name.clone(), Err(error)));
             }
             None => {}
@@ -53,22 +52,23 @@ pub fn plan_create_partitions(
             Plan { records, answer }
         }
         Err(error) => {
-            let refused = |topic: &&NewPartitions| (topic.name.clone(), Err(error.clone()));
-            answer.extend(accepted.iter().map(refused));
-            Plan::answer(answer)
+            let refused = |topic: &NewPartitions| (topic.name.clone(), Err(error.clone()));
+            Plan::answer(topics.iter().map(refused).collect())
         }
     }
 }
 
-/// An error is one for all of them.
+/// An error is one for the whole request.
 fn plan_accepted(
     image: &MetadataImage,
     topics: &[&NewPartitions],
     draw: &mut dyn Draw,
 ) -> Result<(Vec<MetadataRecord>, MadePartitions), PlanError> {
     let additional = |topic: &&NewPartitions| {
-        let now = image.topic(&topic.name).map_or(0, |t| t.partitions.len());
-        (topic.count.max(0) as usize).saturating_sub(now)
+        let known = image.topic(&topic.name);
+        known.map_or(0, |known| {
+            (topic.count.max(0) as usize).saturating_sub(known.partitions.len())
+        })
     };
     if topics.iter().map(additional).sum::<usize>() > RECORDS_PER_REQUEST_MAX {
         return Err(PlanError::new(

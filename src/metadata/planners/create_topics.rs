@@ -41,7 +41,7 @@ pub struct CreatedTopic {
     pub replication_factor: i16,
 }
 
-/// One entry for each name of the request.
+/// One entry for each name of the request; one for each topic when the whole request was refused.
 pub type CreatedTopics = Vec<(TopicName, Result<CreatedTopic, PlanError>)>;
 
 /// Plans the making of topics. `check_configs` judges a topic's configurations (the tables are not
@@ -78,14 +78,13 @@ impl TopicPlanner<'_> {
                 Plan { records, answer }
             }
             Err(error) => {
-                let refused = |topic: &&NewTopic| (topic.name.as_str().into(), Err(error.clone()));
-                answer.extend(accepted.iter().map(refused));
-                Plan::answer(answer)
+                let refused = |topic: &NewTopic| (topic.name.as_str().into(), Err(error.clone()));
+                Plan::answer(topics.iter().map(refused).collect())
             }
         }
     }
 
-    /// An error is one for all of them.
+    /// An error is one for the whole request.
     fn plan_accepted(
         &mut self,
         image: &MetadataImage,
@@ -143,6 +142,7 @@ impl TopicPlanner<'_> {
                 format!("Topic '{name}' collides with existing topic: {existing}"),
             ));
         }
+        check_null_configs(topic)?;
         (self.check_configs)(topic)?;
         let partitions = match topic.assignments.is_empty() {
             true => self.place_partitions(image, topic)?,
@@ -268,6 +268,19 @@ fn check_request(topic: &NewTopic, occurrences: usize) -> Result<(), PlanError> 
         ));
     }
     Ok(())
+}
+
+fn check_null_configs(topic: &NewTopic) -> Result<(), PlanError> {
+    let nulls = topic.configs.iter().filter(|(_, value)| value.is_none());
+    let names: Vec<&str> = nulls.map(|(name, _)| name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "Null value not supported for topic configs: {}",
+        names.join(",")
+    );
+    Err(PlanError::new(ErrorCode::InvalidConfig, message))
 }
 
 fn assigned_partitions(

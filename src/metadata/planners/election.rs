@@ -18,9 +18,9 @@ pub fn elect_leader(
     first_of(&partition.isr).or_else(|| first_of(partition.eligible_leader_replicas()))
 }
 
-/// The record that moves a partition's lead away from `broker`, which stopped or started anew; `None`
-/// when it does not lead. Where nobody else may lead, the partition has no leader and keeps its ISR:
-/// the last one in sync is the one to wait for.
+/// The record that moves a partition's lead away from `broker`, which stopped or started anew;
+/// `None` when it does not lead. Where nobody else may lead, the partition has no leader and keeps
+/// its ISR: the last one in sync is the one to wait for.
 pub(super) fn replace_leader(
     image: &MetadataImage,
     topic: &TopicImage,

@@ -96,6 +96,7 @@ final class AdminSuite {
     same("max.message.bytes", "1048588", config.get("max.message.bytes").value());
     that("max.message.bytes is the default", config.get("max.message.bytes").isDefault());
     Uuid id = result.topicId(topic).get();
+    context.serves(topic, 3);
     same("id", describe(topic).topicId(), id);
     that("an id", !id.equals(Uuid.ZERO_UUID));
   }
@@ -103,6 +104,7 @@ final class AdminSuite {
   private void createWithAssignments() throws Exception {
     String topic = context.name("assigned");
     admin.createTopics(List.of(new NewTopic(topic, Map.of(0, List.of(1), 1, List.of(1))))).all().get();
+    context.serves(topic, 2);
     same("partitions", 2, describe(topic).partitions().size());
   }
 
@@ -111,6 +113,7 @@ final class AdminSuite {
     NewTopic asked = new NewTopic(topic, java.util.Optional.empty(), java.util.Optional.empty());
     var result = admin.createTopics(List.of(asked));
     same("partitions", 1, result.numPartitions(topic).get());
+    context.serves(topic, 1);
     same("partitions", 1, describe(topic).partitions().size());
   }
 
@@ -160,6 +163,7 @@ final class AdminSuite {
             List.of(new NewTopic(good, 1, (short) 1), new NewTopic(bad, 1, (short) 5)));
     result.values().get(good).get();
     fails(InvalidReplicationFactorException.class, () -> result.values().get(bad).get());
+    context.serves(good, 1);
     Set<String> names = admin.listTopics().names().get();
     that("the good one is there", names.contains(good));
     that("the bad one is not", !names.contains(bad));
@@ -247,9 +251,11 @@ final class AdminSuite {
     admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(4)), options).all().get();
     same("validateOnly makes none", 1, describe(topic).partitions().size());
     admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(3))).all().get();
+    context.serves(topic, 3);
     same("partitions", 3, describe(topic).partitions().size());
     var assigned = NewPartitions.increaseTo(4, List.of(List.of(1)));
     admin.createPartitions(Map.of(topic, assigned)).all().get();
+    context.serves(topic, 4);
     same("partitions", 4, describe(topic).partitions().size());
     try (var producer = context.producer()) {
       same("offset", 0L, producer.send(Sample.record(topic, 3, 1, 1)).get().offset());
@@ -323,15 +329,21 @@ final class AdminSuite {
     Uuid id = describe(two).topicId();
     admin.deleteTopics(List.of(one)).all().get();
     admin.deleteTopics(TopicCollection.ofTopicIds(List.of(id))).all().get();
-    Set<String> names = admin.listTopics().names().get();
-    that("deleted by name", !names.contains(one));
-    that("deleted by id", !names.contains(two));
-    that("the other stays", names.contains(kept));
+    Context.eventually(
+        () -> {
+          Set<String> names = admin.listTopics().names().get();
+          that("deleted by name", !names.contains(one));
+          that("deleted by id", !names.contains(two));
+          that("the other stays", names.contains(kept));
+        });
     // The same name again is another topic: new id, empty.
     Uuid before = describe(kept).topicId();
     write(kept, 3);
     admin.deleteTopics(List.of(kept)).all().get();
+    Context.eventually(
+        () -> that("deleted", !admin.listTopics().names().get().contains(kept)));
     admin.createTopics(List.of(new NewTopic(kept, 1, (short) 1))).all().get();
+    context.serves(kept, 1);
     that("a new id", !describe(kept).topicId().equals(before));
     same("empty", 0, context.readAll(new TopicPartition(kept, 0)).size());
   }
@@ -440,6 +452,7 @@ final class AdminSuite {
     // "-0" is added for the directory, which must fit a file name of 255 bytes.
     String topic = (context.name("long") + "x".repeat(249)).substring(0, 249);
     admin.createTopics(List.of(new NewTopic(topic, 1, (short) 1))).all().get();
+    context.serves(topic, 1);
     write(topic, 3);
     same("records", 3, context.readAll(new TopicPartition(topic, 0)).size());
     admin.deleteTopics(List.of(topic)).all().get();

@@ -49,15 +49,35 @@ final class Context implements AutoCloseable {
     }
     NewTopic created = new NewTopic(topic, partitions, (short) 1).configs(map);
     admin.createTopics(List.of(created)).all().get();
-    // Kafka answers before the partitions are led. Its own producer, when a first batch is refused
-    // for that, has been seen to sit on the following ones until they expire; the offsets can only
-    // be listed once the partitions serve.
+    serves(topic, partitions);
+    return topic;
+  }
+
+  /**
+   * Waits until the partitions serve: Kafka answers before they do. Its own producer, when a first
+   * batch is refused for that, has been seen to sit on the following ones until they expire.
+   */
+  void serves(String topic, int partitions) throws Exception {
     Map<TopicPartition, OffsetSpec> all = new HashMap<>();
     for (int p = 0; p < partitions; p++) {
       all.put(new TopicPartition(topic, p), OffsetSpec.latest());
     }
-    admin.listOffsets(all).all().get();
-    return topic;
+    eventually(() -> admin.listOffsets(all).all().get());
+  }
+
+  /** Repeats what becomes true a moment after the answer that promised it. */
+  static void eventually(Checks.Body body) throws Exception {
+    long deadline = System.nanoTime() + DEADLINE.toNanos();
+    while (true) {
+      try {
+        body.run();
+        return;
+      } catch (Exception | AssertionError e) {
+        if (System.nanoTime() > deadline) {
+          throw e;
+        }
+      }
+    }
   }
 
   private static void put(Properties properties, String... configs) {

@@ -1,0 +1,208 @@
+//! What the logs of one directory share: the disk, the file cache, and whether the directory works.
+//!
+//! A write, sync, rename or removal that fails takes the directory offline for good. What was in
+//! memory may then be ahead of the disk, or the disk ahead of it; nobody uses either any more, so
+//! there is no undo code anywhere. The next start reads the files.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use crate::host::{Disk, OpenMode};
+use crate::types::TopicPartition;
+
+use super::checkpoint;
+use super::error::LogError;
+use super::file_cache::FileCache;
+use super::log::{Deletion, Log};
+
+pub(super) struct DirCore {
+    pub disk: Arc<dyn Disk>,
+    pub files: Arc<FileCache>,
+    pub path: PathBuf,
+    pub logs: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
+    /// Files that truncation took out.
+    pub deletions: Mutex<Vec<Deletion>>,
+    offline: OnceLock<String>,
+    /// Deleted partitions that may still have a line in `recovery-point-offset-checkpoint`.
+    /// The number tells one deletion from a later one of the same name.
+    stale_points: Mutex<BTreeMap<TopicPartition, u64>>,
+    deleted_count: AtomicU64,
+    /// Held while a checkpoint file is gathered and written.
+    checkpointing: Mutex<()>,
+}
+
+impl DirCore {
+    pub fn new(disk: Arc<dyn Disk>, files: Arc<FileCache>, path: &Path) -> DirCore {
+        DirCore {
+            disk,
+            files,
+            path: path.to_owned(),
+            logs: Mutex::new(BTreeMap::new()),
+            deletions: Mutex::new(Vec::new()),
+            offline: OnceLock::new(),
+            stale_points: Mutex::new(BTreeMap::new()),
+            deleted_count: AtomicU64::new(0),
+            checkpointing: Mutex::new(()),
+        }
+    }
+
+    pub fn check_online(&self) -> Result<(), LogError> {
+        match self.offline.get() {
+            None => Ok(()),
+            Some(_) => Err(LogError::Offline {
+                dir: self.path.clone(),
+            }),
+        }
+    }
+
+    pub fn offline_reason(&self) -> Option<&str> {
+        self.offline.get().map(String::as_str)
+    }
+
+    /// Makes an error of a failed read. The directory stays online: nothing was lost.
+    pub fn read_failed(&self, path: &Path, source: io::Error) -> LogError {
+        LogError::Io {
+            operation: "read",
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Runs something that changes the disk; if it fails, the directory is offline.
+    pub fn change<T>(
+        &self,
+        operation: &'static str,
+        path: &Path,
+        change: impl FnOnce() -> io::Result<T>,
+    ) -> Result<T, LogError> {
+        self.check_online()?;
+        change().map_err(|source| {
+            let reason = format!("cannot {operation} {}: {source}", path.display());
+            tracing::error!(
+                "log directory {} goes offline: {reason}",
+                self.path.display()
+            );
+            // Only the first reason counts.
+            let _ = self.offline.set(reason);
+            LogError::Io {
+                operation,
+                path: path.to_owned(),
+                source,
+            }
+        })
+    }
+
+    /// Writes a file in one go, without making it durable.
+    pub fn write_file(&self, path: &Path, content: &[u8]) -> Result<(), LogError> {
+        self.change("write", path, || {
+            let file = self.disk.open(path, OpenMode::Create)?;
+            file.set_len(0)?;
+            file.write_at(&mut [IoSlice::new(content)], 0)
+        })
+    }
+
+    /// Replaces a file durably.
+    pub fn replace(&self, path: &Path, content: &[u8]) -> Result<(), LogError> {
+        self.change("replace", path, || self.disk.replace(path, content))
+    }
+
+    pub fn remove_if_there(&self, path: &Path) -> Result<(), LogError> {
+        self.change("remove", path, || {
+            absent_is_fine(self.disk.remove_file(path))
+        })
+    }
+
+    pub fn rename_if_there(&self, from: &Path, to: &Path) -> Result<(), LogError> {
+        self.change("rename", from, || {
+            absent_is_fine(self.disk.rename(from, to))
+        })
+    }
+
+    pub fn sync_dir(&self, path: &Path) -> Result<(), LogError> {
+        self.change("sync", path, || self.disk.sync_dir(path))
+    }
+
+    /// The content of a file; `None` if there is no such file.
+    pub fn read_if_there(&self, path: &Path) -> Result<Option<Vec<u8>>, LogError> {
+        match self.disk.read(path) {
+            Ok(content) => Ok(Some(content)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(self.read_failed(path, e)),
+        }
+    }
+
+    /// Writes `recovery-point-offset-checkpoint`.
+    ///
+    /// A log that was truncated must not be appended to while a higher recovery point is on disk:
+    /// after a crash the new, unflushed records would pass for flushed ones. So each log knows the
+    /// highest value that may be on disk, and an append below it comes here first. The order of
+    /// loads and stores (all sequentially consistent) makes that sound against a checkpoint that
+    /// runs at the same time:
+    ///
+    /// 1. here: read the recovery point; raise `checkpointed` to it; read the recovery point again
+    ///    and write the smaller of the two;
+    /// 2. truncation: lower the recovery point; then the append reads `checkpointed`.
+    ///
+    /// Either the append sees the raised value and waits for this lock, or the second read sees the
+    /// lowered recovery point.
+    pub fn write_recovery_points(&self) -> Result<(), LogError> {
+        let _checkpointing = self.checkpointing.lock();
+        // What is deleted after this line may be written once more, and stays stale.
+        let stale = self.stale_points.lock().clone();
+        let logs = self.all_logs();
+        let points: Vec<_> = logs.iter().map(|l| l.announce_recovery_point()).collect();
+        let lines = logs.iter().zip(&points);
+        let text = checkpoint::to_text(lines.map(|(l, point)| (l.topic_partition(), *point)));
+        let path = self.path.join(checkpoint::RECOVERY_POINT);
+        self.replace(&path, text.as_bytes())?;
+        for (log, point) in logs.iter().zip(points) {
+            log.recovery_point_is_on_disk(point);
+        }
+        let mut still_stale = self.stale_points.lock();
+        still_stale.retain(|partition, number| stale.get(partition) != Some(number));
+        Ok(())
+    }
+
+    /// A new log of that name must not be appended to before its line is right.
+    pub fn has_stale_point(&self, topic_partition: &TopicPartition) -> bool {
+        self.stale_points.lock().contains_key(topic_partition)
+    }
+
+    pub fn add_stale_point(&self, topic_partition: TopicPartition) {
+        let number = self.deleted_count.fetch_add(1, Ordering::Relaxed);
+        self.stale_points.lock().insert(topic_partition, number);
+    }
+
+    pub fn write_log_starts(&self) -> Result<(), LogError> {
+        let _checkpointing = self.checkpointing.lock();
+        let logs = self.all_logs();
+        // As Kafka: only logs that start later than their first segment need a line.
+        let lines: Vec<_> = logs
+            .iter()
+            .filter(|l| l.log_start_offset() > l.first_segment_offset())
+            .map(|l| (l.topic_partition(), l.log_start_offset()))
+            .collect();
+        let text = checkpoint::to_text(lines.into_iter());
+        self.replace(&self.path.join(checkpoint::LOG_START), text.as_bytes())
+    }
+
+    pub fn log_count(&self) -> usize {
+        self.logs.lock().len()
+    }
+
+    pub fn all_logs(&self) -> Vec<Arc<Log>> {
+        self.logs.lock().values().cloned().collect()
+    }
+}
+
+fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

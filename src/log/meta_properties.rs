@@ -1,0 +1,93 @@
+//! `meta.properties`: whose log directory this is. A Java properties file.
+//!
+//! ```text
+//! #
+//! node.id=1
+//! directory.id=QRdfBvskTOmVywjU_zVdwA
+//! version=1
+//! cluster.id=Ps2waIfmSjOx6SKA5I5GAA
+//! ```
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::types::{BrokerId, base64_uuid, parse_base64_uuid};
+
+pub(super) const FILE: &str = "meta.properties";
+
+/// The content of `meta.properties`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetaProperties {
+    pub cluster_id: String,
+    pub node_id: BrokerId,
+    /// `None`: written by a Kafka before directories had ids.
+    pub directory_id: Option<Uuid>,
+}
+
+impl MetaProperties {
+    pub(super) fn to_text(&self) -> String {
+        let directory_id = self.directory_id.map(base64_uuid);
+        let directory_id = directory_id.map_or(String::new(), |id| format!("directory.id={id}\n"));
+        format!(
+            "#\nnode.id={}\n{directory_id}version=1\ncluster.id={}\n",
+            self.node_id, self.cluster_id
+        )
+    }
+
+    /// What is wrong with it, if it cannot be read.
+    pub(super) fn parse(text: &[u8]) -> Result<MetaProperties, &'static str> {
+        let text = std::str::from_utf8(text).map_err(|_| "it is not text")?;
+        let lines = text.lines().map(str::trim);
+        let properties: BTreeMap<&str, &str> = lines
+            .filter(|l| !l.starts_with(['#', '!']))
+            .filter_map(|l| l.split_once(['=', ':']))
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .collect();
+        let get = |key| properties.get(key).copied();
+        if get("version") != Some("1") {
+            return Err("only version 1 is known");
+        }
+        let node_id = get("node.id").ok_or("it has no node.id")?;
+        let directory_id = match get("directory.id") {
+            Some(id) => Some(parse_base64_uuid(id).ok_or("directory.id is not an id")?),
+            None => None,
+        };
+        Ok(MetaProperties {
+            cluster_id: get("cluster.id").ok_or("it has no cluster.id")?.to_owned(),
+            node_id: BrokerId(node_id.parse().map_err(|_| "node.id is not a number")?),
+            directory_id,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kafkas_file_is_read_and_ours_too() {
+        let kafka = "#\n#Sun Nov 29 18:07:41 UTC 2026\nnode.id=1\n\
+                     directory.id=QRdfBvskTOmVywjU_zVdwA\nversion=1\n\
+                     cluster.id=Ps2waIfmSjOx6SKA5I5GAA\n";
+        let meta = MetaProperties::parse(kafka.as_bytes()).unwrap();
+        assert_eq!(meta.node_id, BrokerId(1));
+        assert_eq!(meta.cluster_id, "Ps2waIfmSjOx6SKA5I5GAA");
+        assert_eq!(
+            meta.directory_id.map(base64_uuid).as_deref(),
+            Some("QRdfBvskTOmVywjU_zVdwA")
+        );
+        assert_eq!(MetaProperties::parse(meta.to_text().as_bytes()), Ok(meta));
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let refused = |text: &str| MetaProperties::parse(text.as_bytes()).unwrap_err();
+        assert_eq!(refused("version=0\n"), "only version 1 is known");
+        assert_eq!(
+            refused("version=1\nnode.id=x\ncluster.id=c\n"),
+            "node.id is not a number"
+        );
+        assert_eq!(refused("version=1\ncluster.id=c\n"), "it has no node.id");
+    }
+}

@@ -1,0 +1,13 @@
+//! Tests of whole logs. Those of one format are in its own file.
+
+mod append_tests;
+mod crash_tests;
+mod faulty_disk;
+mod kafka_tests;
+mod log_dir_tests;
+mod model_tests;
+mod read_tests;
+mod retention_tests;
+pub(super) mod support;
+mod threads_tests;
+mod truncate_tests;

@@ -1,0 +1,107 @@
+//! Three voters in one process, over a transport of function calls.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Weak;
+
+use parking_lot::Mutex;
+
+use super::tests::{Memory, TIMEOUT, put, value};
+use super::*;
+
+/// Delivers to whoever is there.
+#[derive(Default)]
+struct Calls(Mutex<BTreeMap<BrokerId, Weak<Quorum>>>);
+
+impl Transport for Arc<Calls> {
+    fn send(&self, message: RaftMessage) -> Sent {
+        let target = self.0.lock().get(&message.target).and_then(Weak::upgrade);
+        Box::pin(async move {
+            let target = target.ok_or(io::ErrorKind::ConnectionRefused)?;
+            let answer = target.handle_rpc(message.rpc, &message.body).await;
+            answer.map_err(io::Error::other)
+        })
+    }
+}
+
+async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Quorum> {
+    let config = QuorumConfig {
+        voters: (1..=3)
+            .map(|id| (BrokerId(id), format!("node-{id}:9093")))
+            .collect(),
+        snapshot_entries: 20,
+        heartbeat_interval_ms: 100,
+        ..QuorumConfig::single(BrokerId(id), Some("cluster".into()))
+    };
+    let transport = Arc::new(calls.clone());
+    let quorum = Quorum::start(config, store.clone(), transport)
+        .await
+        .unwrap();
+    calls.0.lock().insert(BrokerId(id), Arc::downgrade(&quorum));
+    quorum
+}
+
+/// Waits until one of `nodes` leads.
+async fn leader(nodes: &[Arc<Quorum>]) -> Arc<Quorum> {
+    let any = nodes[0].raft.wait(Some(TIMEOUT));
+    let ids: Vec<u64> = nodes.iter().map(|node| raft_id(node.node_id())).collect();
+    let led = |m: &openraft::RaftMetrics<u64, BasicNode>| {
+        m.current_leader.is_some_and(|leader| ids.contains(&leader))
+    };
+    let metrics = any.metrics(led, "a leader").await.unwrap();
+    let id = broker_id(metrics.current_leader.unwrap());
+    nodes
+        .iter()
+        .find(|node| node.node_id() == id)
+        .unwrap()
+        .clone()
+}
+
+async fn until(node: &Quorum, key: &str, expected: &str) {
+    let mut changes = node.subscribe();
+    while let Some(change) = changes.next().await {
+        if value(&change.image, key).as_deref() == Some(expected) {
+            return;
+        }
+    }
+    panic!("node {} stopped", node.node_id());
+}
+
+#[tokio::test]
+async fn three_voters_agree_and_outlive_their_leader() {
+    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
+    let calls = Arc::new(Calls::default());
+    let mut nodes = Vec::new();
+    for (id, store) in (1..).zip(&stores) {
+        nodes.push(start(id, &calls, store).await);
+    }
+    let first = leader(&nodes).await;
+    put(&first, "a", "1").await.unwrap();
+    for node in &nodes {
+        until(node, "a", "1").await;
+        assert_eq!(node.image().cluster_id().map(|id| &**id), Some("cluster"));
+    }
+    let follower = nodes
+        .iter()
+        .find(|node| node.node_id() != first.node_id())
+        .unwrap();
+    match put(follower, "b", "1").await {
+        Err(QuorumError::NotController { leader }) => assert_eq!(leader, Some(first.node_id())),
+        other => panic!("{other:?}"),
+    }
+
+    // The leader goes; the others go on without it, past a snapshot.
+    first.shutdown().await;
+    calls.0.lock().remove(&first.node_id());
+    nodes.retain(|node| node.node_id() != first.node_id());
+    let second = leader(&nodes).await;
+    for i in 0..100 {
+        put(&second, "c", &i.to_string()).await.unwrap();
+    }
+
+    // It comes back and gets what it missed.
+    let id = first.node_id().0;
+    let back = start(id, &calls, &stores[id as usize - 1]).await;
+    until(&back, "c", "99").await;
+    assert_eq!(*back.image(), *second.image());
+}
