@@ -31,11 +31,15 @@ mod configs;
 mod console_consumer;
 mod console_producer;
 mod consumer_groups;
+mod cub;
 mod delete_records;
+mod features;
 mod get_offsets;
 mod groups;
 mod log_dirs;
 mod metadata_quorum;
+mod server;
+mod storage;
 mod topics;
 
 pub use args::BrokerArgs;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use super::exit::Done;
 use super::io::Io;
+use super::server;
 
 type Run = for<'a> fn(&'a mut Io, &'a [String]) -> Pin<Box<dyn Future<Output = Done> + 'a>>;
 
@@ -42,8 +43,14 @@ tools! {
     "configs" => configs,
     "groups" => groups,
     "consumer-groups" => consumer_groups,
+    "features" => features,
+    "storage" => storage,
+    "cub" => cub,
     "metadata-quorum" => metadata_quorum,
 }
+
+const SERVER_START: &str = "server-start";
+const SERVER_STOP: &str = "server-stop";
 
 /// What is to be done with the words that the process was called with.
 pub enum Dispatched {
@@ -55,13 +62,20 @@ pub enum Dispatched {
 
 /// Runs the command that `words` (the name of the program first) name, if they name one.
 pub fn dispatch(words: Vec<OsString>) -> Dispatched {
-    let by_program = words.first().and_then(|program| by_program(program));
-    let (tool, args) = match by_program {
-        Some(tool) => (tool, &words[1..]),
-        None => match words.get(1).and_then(|word| by_name(word)) {
-            Some(tool) => (tool, &words[2..]),
-            None => return Dispatched::Broker(words),
-        },
+    let Some((name, args)) = called(&words) else {
+        return Dispatched::Broker(words);
+    };
+    if name == SERVER_START {
+        return match server::start_words(&words[0], args) {
+            Ok(words) => Dispatched::Broker(words),
+            Err(code) => Dispatched::Done(code),
+        };
+    }
+    if name == SERVER_STOP {
+        return Dispatched::Done(server::stop(args));
+    }
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        return Dispatched::Broker(words);
     };
     let args: Vec<String> = args
         .iter()
@@ -70,17 +84,34 @@ pub fn dispatch(words: Vec<OsString>) -> Dispatched {
     Dispatched::Done(run(tool, &args))
 }
 
-fn by_name(word: &OsStr) -> Option<&'static Tool> {
-    let name = word.to_str()?;
-    TOOLS.iter().find(|tool| tool.name == name)
+/// The command that words name, and its arguments.
+fn called(words: &[OsString]) -> Option<(&'static str, &[OsString])> {
+    if let Some(name) = words.first().and_then(|program| by_program(program)) {
+        return Some((name, &words[1..]));
+    }
+    let name = by_name(words.get(1)?.to_str()?)?;
+    Some((name, &words[2..]))
+}
+
+/// Whether these words, of another process, start a broker.
+pub fn is_broker_call(words: &[String]) -> bool {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    called(&words).is_none_or(|(name, _)| name == SERVER_START)
+}
+
+fn by_name(name: &str) -> Option<&'static str> {
+    let tools = TOOLS.iter().map(|tool| tool.name);
+    tools.chain([SERVER_START, SERVER_STOP]).find(|known| *known == name)
 }
 
 /// `/opt/kafka/bin/kafka-topics.sh` is the tool `topics`.
-fn by_program(program: &OsStr) -> Option<&'static Tool> {
+fn by_program(program: &OsStr) -> Option<&'static str> {
     let file = Path::new(program).file_name()?.to_str()?;
     let file = file.strip_suffix(".sh").unwrap_or(file);
-    let name = file.strip_prefix("kafka-").or((file == "cub").then_some(file))?;
-    TOOLS.iter().find(|tool| tool.name == name)
+    match file {
+        "cub" => by_name("cub"),
+        file => by_name(file.strip_prefix("kafka-")?),
+    }
 }
 
 fn run(tool: &Tool, args: &[String]) -> ExitCode {
@@ -117,12 +148,16 @@ mod tests {
 
     #[test]
     fn commands_are_found_by_program_and_by_word() {
-        let by_program = |name: &str| by_program(OsStr::new(name)).map(|tool| tool.name);
+        let by_program = |name: &str| by_program(OsStr::new(name));
         assert_eq!(by_program("/opt/kafka/bin/kafka-topics.sh"), Some("topics"));
         assert_eq!(by_program("kafka-topics"), Some("topics"));
         assert_eq!(by_program("topics"), None);
         assert_eq!(by_program("klamm"), None);
-        assert!(by_name(OsStr::new("topics")).is_some());
-        assert!(by_name(OsStr::new("server.properties")).is_none());
+        assert!(by_name("topics").is_some());
+        assert!(by_name("server.properties").is_none());
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(is_broker_call(&words("klamm server.properties")));
+        assert!(is_broker_call(&words("kafka-server-start.sh a.properties")));
+        assert!(!is_broker_call(&words("klamm topics --list")));
     }
 }

@@ -109,9 +109,9 @@ impl<'a> Walk<'a> {
             .ok_or_else(|| Malformed::at(0, unknown))?;
         self.reader.int32()?;
         if api.response_header_version(version) >= 1 {
-            for _ in 0..self.reader.tagged_count()? {
-                let (_, end) = self.reader.tag()?;
-                self.reader.pass_to(end);
+            for _ in 0..self.reader.varint()? {
+                let (_, stated) = self.reader.tag()?;
+                self.reader.take(stated)?;
             }
         }
         let body_start = self.reader.position();
