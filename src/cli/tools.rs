@@ -46,6 +46,9 @@ tools! {
     "features" => features,
     "storage" => storage,
     "cub" => cub,
+    "dump-log" => dump_log,
+    "leader-election" => leader_election,
+    "producer-perf-test" => producer_perf_test,
     "metadata-quorum" => metadata_quorum,
 }
 
