@@ -25,6 +25,7 @@ mod rate;
 mod settings;
 mod tools;
 mod usage;
+mod when;
 
 mod broker_api_versions;
 mod cluster;
@@ -32,6 +33,7 @@ mod configs;
 mod console_consumer;
 mod console_producer;
 mod consumer_groups;
+mod consumer_perf_test;
 mod cub;
 mod delete_records;
 mod dump_batch;
@@ -47,6 +49,9 @@ mod producer_perf_test;
 mod server;
 mod storage;
 mod topics;
+mod transactions;
+mod verifiable_consumer;
+mod verifiable_producer;
 
 pub use args::BrokerArgs;
 pub use tools::{Dispatched, TOOLS, Tool, dispatch};

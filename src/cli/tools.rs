@@ -49,6 +49,10 @@ tools! {
     "dump-log" => dump_log,
     "leader-election" => leader_election,
     "producer-perf-test" => producer_perf_test,
+    "consumer-perf-test" => consumer_perf_test,
+    "verifiable-producer" => verifiable_producer,
+    "verifiable-consumer" => verifiable_consumer,
+    "transactions" => transactions,
     "metadata-quorum" => metadata_quorum,
 }
 

@@ -20,8 +20,8 @@ use crate::cli::exit::Exit;
 use crate::cli::settings::{Settings, config_error};
 use crate::record::RecordHeader;
 
-pub use group::Membership;
-pub use protocol::{Assignment, Subscription};
+pub use group::{Kept, Membership};
+pub use protocol::Assignment;
 
 /// A record that was read.
 #[derive(Debug, Clone)]

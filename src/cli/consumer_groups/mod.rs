@@ -6,7 +6,6 @@
 mod delete;
 mod describe;
 mod reset;
-mod when;
 
 use super::admin::{Admin, AdminError};
 use super::common::{help_or_version, require};

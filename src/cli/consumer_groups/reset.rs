@@ -11,7 +11,8 @@ use crate::cli::options::Options;
 use crate::host::{Disk, RealDisk};
 use crate::types::ErrorCode;
 
-use super::{Called, group_names, when};
+use super::{Called, group_names};
+use crate::cli::when;
 
 type Partition = (String, i32);
 type Plan = BTreeMap<Partition, i64>;

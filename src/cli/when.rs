@@ -66,6 +66,24 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// `yyyy-MM-dd HH:mm:ss:SSS`, in UTC.
+pub fn show_ms(at_ms: i64) -> String {
+    let (day, of_day) = (at_ms.div_euclid(DAY_MS), at_ms.rem_euclid(DAY_MS));
+    let shifted = day + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted - era * 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
+    let (second, ms) = (of_day / 1000 % 60, of_day % 1000);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}:{ms:03}")
+}
+
 pub fn duration_ms(text: &str) -> Option<i64> {
     let rest = text.strip_prefix(['P', 'p'])?;
     let (days, time) = match rest.split_once(['T', 't']) {
@@ -109,6 +127,8 @@ mod tests {
         for bad in ["", "2020-01-01", "2020-13-01T00:00", "2020-01-01T25:00"] {
             assert_eq!(date_time_ms(bad), None, "{bad}");
         }
+        assert_eq!(show_ms(1_582_979_405_250), "2020-02-29 12:30:05:250");
+        assert_eq!(show_ms(1_704_067_199_999), "2023-12-31 23:59:59:999");
         assert_eq!(duration_ms("PT1S"), Some(1000));
         assert_eq!(duration_ms("P1DT2H3M4.5S"), Some(93_784_500));
         for bad in ["", "P", "PT", "1S", "PT1X", "P1"] {
