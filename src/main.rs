@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use klamm::broker::{Broker, LogFormat, Ready, StartError, start_log};
-use klamm::cli::BrokerArgs;
+use klamm::cli::{BrokerArgs, Dispatched};
 use klamm::config::{
     ConfigError, NodeConfig, Property, Sources, argument_properties, environment_properties,
     parse_properties,
@@ -18,7 +18,12 @@ const STOP_MAX: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
     let clock = SystemClock::new();
-    let args = BrokerArgs::parse();
+    // A command, by its own name or behind `klamm`; otherwise the words are the broker's.
+    let words = match klamm::cli::dispatch(std::env::args_os().collect()) {
+        Dispatched::Done(code) => return code,
+        Dispatched::Broker(words) => words,
+    };
+    let args = BrokerArgs::parse_from(words);
     let Some(level) = log_levels::level(&args.log_level) else {
         eprintln!("klamm: --log-level: {} is not a level", args.log_level);
         return ExitCode::from(2);
