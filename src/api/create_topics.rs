@@ -65,6 +65,7 @@ fn answer(
         Ok(created) => {
             let result = CreatableTopicResult::default()
                 .with_name(WireName(view::text(name)))
+                .with_error_message(None)
                 .with_topic_id(created.topic_id.0);
             if context.api_version < VERSION_TELLS_CONFIGS {
                 return result;
@@ -88,13 +89,15 @@ fn refused(name: &str, error: &PlanError) -> CreatableTopicResult {
         .with_configs(Some(Vec::new()))
 }
 
-/// Every configuration of the new topic, by name.
+/// Every configuration of the new topic, by name; those that were given as they were given.
 fn configs(node: &Node, topic: &NewTopic) -> Vec<CreatableTopicConfigs> {
     let described = node.describe_new_topic(topic);
+    let given = |name: &str| topic.configs.iter().rev().find(|(given, _)| given == name);
     let config = described.into_iter().map(|config| {
+        let value = given(&config.name).map_or(config.value, |(_, value)| value.clone());
         CreatableTopicConfigs::default()
             .with_name(view::text(&config.name))
-            .with_value(config.value.as_deref().map(view::text))
+            .with_value(value.as_deref().map(view::text))
             .with_read_only(config.read_only)
             .with_config_source(config.source.code())
             .with_is_sensitive(config.sensitive)

@@ -8,7 +8,10 @@ use kafka_protocol::messages::delete_groups_response::{
 
 use super::codec::Handled;
 use super::context::Context;
+use super::value::{elements, structure};
 use super::view;
+use crate::types::ErrorCode;
+use crate::wire::Value;
 
 pub fn handle(context: Context, request: DeleteGroupsRequest) -> Handled<DeleteGroupsResponse> {
     Handled::later(async move {
@@ -20,5 +23,26 @@ pub fn handle(context: Context, request: DeleteGroupsRequest) -> Handled<DeleteG
                 .with_error_code(error.code())
         });
         DeleteGroupsResponse::default().with_results(results.collect())
+    })
+}
+
+/// v3 says in words what is wrong.
+pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
+    Handled::later(async move {
+        let groups = elements(&request, "groups_names").iter();
+        let groups = groups.filter_map(Value::as_text).map(Into::into).collect();
+        let deleted = context.node.groups.delete_groups(groups).await.into_iter();
+        let results = deleted.map(|(group, error)| {
+            let message = match error {
+                ErrorCode::None => Value::Null,
+                error => Value::Text(error.name().to_owned()),
+            };
+            structure([
+                ("group_id", Value::Text(group.to_string())),
+                ("error_code", Value::Integer(error.code().into())),
+                ("error_message", message),
+            ])
+        });
+        structure([("results", Value::Array(results.collect()))])
     })
 }

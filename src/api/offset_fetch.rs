@@ -13,9 +13,11 @@ use kafka_protocol::messages::offset_fetch_response::{
 
 use super::codec::Handled;
 use super::context::Context;
+use super::value::{boolean, elements, int32, structure, text, topic_id};
 use super::view;
 use crate::machine::group::command::{FetchedOffset, OffsetFetch, OffsetFetchReply};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TopicId, TopicName};
+use crate::wire::Value;
 
 const VERSION_SEVERAL_GROUPS: i16 = 8;
 /// From this version on null asks for everything and an empty list for nothing.
@@ -114,6 +116,92 @@ async fn several_groups(
         .with_group_id(group.group_id)
         .with_topics(topics.collect())
         .with_error_code(reply.error.code())
+}
+
+/// v10 names topics by their ids.
+pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
+    Handled::later(async move {
+        let require_stable = boolean(&request, "require_stable");
+        let mut groups = Vec::new();
+        for group in elements(&request, "groups") {
+            groups.push(group_by_ids(&context, group, require_stable).await);
+        }
+        structure([("groups", Value::Array(groups))])
+    })
+}
+
+async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) -> Value {
+    let image = context.node.image();
+    let mut topics = BTreeMap::new();
+    let partitions = match group.get("topics") {
+        Some(Value::Array(asked)) => {
+            let mut partitions = Vec::new();
+            for topic in asked {
+                let id = topic_id(topic);
+                let indexes = elements(topic, "partition_indexes").iter();
+                let indexes = indexes.filter_map(|index| index.as_integer()?.try_into().ok());
+                match image.topic_by_id(id) {
+                    Some(found) => {
+                        partitions.extend(indexes.map(|index| (found.name.clone(), index)));
+                    }
+                    None => {
+                        let unknown = indexes.map(|index| nothing(index, ErrorCode::UnknownTopicId));
+                        topics.entry(id).or_insert_with(Vec::new).extend(unknown);
+                    }
+                }
+            }
+            Some(partitions)
+        }
+        _ => None,
+    };
+    let group_id = text(group, "group_id").unwrap_or_default();
+    let fetch = OffsetFetch {
+        group: group_id.into(),
+        member_id: text(group, "member_id").map(Into::into),
+        member_epoch: int32(group, "member_epoch"),
+        partitions,
+        require_stable,
+    };
+    let reply = context.node.groups.fetch_offsets(fetch).await;
+    if reply.error != ErrorCode::None {
+        topics.clear();
+    }
+    for fetched in reply.partitions {
+        // Offsets of a topic that is gone have no id to be named by.
+        let Some(topic) = image.topic(&fetched.topic) else { continue };
+        topics.entry(topic.id).or_default().push(of_partition(&fetched));
+    }
+    let topics = topics.into_iter().map(|(id, partitions)| {
+        let partitions = Value::Array(partitions);
+        structure([("topic_id", Value::Uuid(id.0)), ("partitions", partitions)])
+    });
+    structure([
+        ("group_id", Value::Text(group_id.to_owned())),
+        ("topics", Value::Array(topics.collect())),
+        ("error_code", Value::Integer(reply.error.code().into())),
+    ])
+}
+
+fn of_partition(fetched: &FetchedOffset) -> Value {
+    structure([
+        ("partition_index", Value::Integer(fetched.partition.into())),
+        ("committed_offset", Value::Integer(fetched.offset.0)),
+        ("committed_leader_epoch", Value::Integer(fetched.leader_epoch.0.into())),
+        ("metadata", Value::Text(fetched.metadata.clone())),
+        ("error_code", Value::Integer(fetched.error.code().into())),
+    ])
+}
+
+fn nothing(partition: i32, error: ErrorCode) -> Value {
+    of_partition(&FetchedOffset {
+        topic: "".into(),
+        topic_id: TopicId::NONE,
+        partition,
+        offset: Offset::NONE,
+        leader_epoch: LeaderEpoch::NONE,
+        metadata: String::new(),
+        error,
+    })
 }
 
 /// An error of the whole group stands at every partition as well, for those who look only there.

@@ -5,10 +5,12 @@
 //! watermark has passed them, which means that every in-sync replica has them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::produce_request::{
     PartitionProduceData, ProduceRequest, TopicProduceData,
 };
@@ -16,6 +18,7 @@ use kafka_protocol::messages::produce_response::{
     BatchIndexAndErrorMessage, LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse,
     TopicProduceResponse,
 };
+use uuid::Uuid;
 
 use super::answer::CloseReason;
 use super::codec::{Handled, Outcome};
@@ -46,7 +49,7 @@ pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceRespo
     let timeout = Duration::from_millis(request.timeout_ms.max(0) as u64);
     let append = Append { context: &context, acks, transactional: request.transactional_id.is_some() };
     let topics: Vec<AppendedTopic> =
-        request.topic_data.into_iter().map(|topic| append.topic(topic)).collect();
+        merged(request.topic_data).into_iter().map(|topic| append.topic(topic)).collect();
     if acks == ACKS_NONE {
         return Handled::Done(without_answer(&topics));
     }
@@ -59,6 +62,28 @@ pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceRespo
         wait_for_replicas(&mut topics, timeout).await;
         answer(topics)
     })
+}
+
+/// Each topic once, as the answer has it: with the partitions of all places where it is named, and
+/// not at all without partitions.
+fn merged(topics: Vec<TopicProduceData>) -> Vec<TopicProduceData> {
+    let mut merged: Vec<TopicProduceData> = Vec::with_capacity(topics.len());
+    let mut places: HashMap<(WireName, Uuid), usize> = HashMap::with_capacity(topics.len());
+    for topic in topics {
+        if topic.partition_data.is_empty() {
+            continue;
+        }
+        match places.entry((topic.name.clone(), topic.topic_id)) {
+            Entry::Occupied(place) => {
+                merged[*place.get()].partition_data.extend(topic.partition_data);
+            }
+            Entry::Vacant(place) => {
+                place.insert(merged.len());
+                merged.push(topic);
+            }
+        }
+    }
+    merged
 }
 
 /// acks=0: there is no answer, and the only way to tell of an error is to close the connection.
@@ -223,6 +248,9 @@ impl Append<'_> {
         error: ErrorCode,
     ) -> AppendedPartition {
         let mut failed = failed(response, error);
+        if tells_log_start(error) {
+            failed.response.log_start_offset = partition.log.log_start_offset().0;
+        }
         if error == ErrorCode::NotLeaderOrFollower
             && self.context.api_version >= VERSION_LEADER_HINT
         {
@@ -233,6 +261,20 @@ impl Append<'_> {
         }
         failed
     }
+}
+
+/// Whether the answer to a batch that the log refused tells where the log starts.
+fn tells_log_start(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::OutOfOrderSequenceNumber
+            | ErrorCode::InvalidProducerEpoch
+            | ErrorCode::UnknownProducerId
+            | ErrorCode::InvalidTxnState
+            | ErrorCode::TransactionCoordinatorFenced
+            | ErrorCode::NotEnoughReplicas
+            | ErrorCode::UnknownServerError
+    )
 }
 
 /// What the topic's configuration and the request's version ask of a batch.
