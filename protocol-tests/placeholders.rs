@@ -173,7 +173,9 @@ fn made_member_id(text: &str) -> Option<usize> {
     const BASE64_CHARS: usize = 22;
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if let Some(start) = text.len().checked_sub(UUID_CHARS) {
-        return uuid::Uuid::parse_str(text.get(start..)?).ok().map(|_| start);
+        return uuid::Uuid::parse_str(text.get(start..)?)
+            .ok()
+            .map(|_| start);
     }
     let whole = text.len() == BASE64_CHARS && text.chars().all(is_base64);
     (whole && !text.starts_with("AAAA")).then_some(0)

@@ -55,6 +55,7 @@ pub fn conform_sweeps(case: &Case) -> Result<Recording, String> {
                     run.variables
                         .set(format!("{name}.id"), "AAAAAAAAAAAAAAAAAAAAEQ");
                 }
+                Action::Name(name) => run.variables.set(name, run.unique(name)),
                 Action::Sweep(kind, request) => {
                     let frame = run.encode(request, 1)?;
                     let conforms = |frame: &[u8]| {

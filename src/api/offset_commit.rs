@@ -53,6 +53,7 @@ pub fn handle(context: Context, request: OffsetCommitRequest) -> Handled<OffsetC
             let partitions = partitions.collect();
             OffsetCommitResponseTopic::default().with_name(topic.name).with_partitions(partitions)
         });
+        let topics = topics.filter(|topic| !topic.partitions.is_empty());
         OffsetCommitResponse::default().with_topics(topics.collect())
     })
 }
@@ -63,7 +64,8 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
         let image = context.node.image();
         let mut shown = Vec::new();
         let mut asked = Vec::new();
-        for topic in elements(&request, "topics") {
+        let named = |topic: &&Value| !elements(topic, "partitions").is_empty();
+        for topic in elements(&request, "topics").iter().filter(named) {
             let id = topic_id(topic);
             let partitions = elements(topic, "partitions").iter().map(|partition| AskedPartition {
                 index: int32(partition, "partition_index"),
@@ -144,7 +146,7 @@ async fn store(
         }
     }
     // Nothing that is known: the group is not asked.
-    if places.is_empty() && !results.iter().all(Vec::is_empty) {
+    if places.is_empty() && results.iter().any(|topic| !topic.is_empty()) {
         return results;
     }
     let stored = context.node.groups.commit_offsets(commit).await.partitions;

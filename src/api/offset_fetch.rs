@@ -38,9 +38,9 @@ pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFe
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
+    let asked: Vec<TopicName> = request.topics.iter().flatten().map(|t| t.name.0.as_str().into()).collect();
     let partitions = request.topics.as_ref().map(|topics| {
-        let each = topics.iter().flat_map(|topic| {
-            let name: TopicName = topic.name.0.as_str().into();
+        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
             topic.partition_indexes.iter().map(move |partition| (name.clone(), *partition))
         });
         each.collect::<Vec<_>>()
@@ -63,7 +63,7 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
     } else {
         reply.error
     };
-    let topics = by_topic(reply.partitions).into_iter().map(|(name, partitions)| {
+    let topics = by_topic(asked, reply).into_iter().map(|(name, partitions)| {
         let partitions = partitions.into_iter().map(|fetched| {
             OffsetFetchResponsePartition::default()
                 .with_partition_index(fetched.partition)
@@ -84,9 +84,9 @@ async fn several_groups(
     group: OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup {
+    let asked: Vec<TopicName> = group.topics.iter().flatten().map(|t| t.name.0.as_str().into()).collect();
     let partitions = group.topics.as_ref().map(|topics| {
-        let each = topics.iter().flat_map(|topic| {
-            let name: TopicName = topic.name.0.as_str().into();
+        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
             topic.partition_indexes.iter().map(move |partition| (name.clone(), *partition))
         });
         each.collect::<Vec<_>>()
@@ -99,7 +99,8 @@ async fn several_groups(
         require_stable,
     };
     let reply = context.node.groups.fetch_offsets(fetch).await;
-    let topics = by_topic(reply.partitions).into_iter().map(|(name, partitions)| {
+    let error = reply.error;
+    let topics = by_topic(asked, reply).into_iter().map(|(name, partitions)| {
         let partitions = partitions.into_iter().map(|fetched| {
             OffsetFetchResponsePartitions::default()
                 .with_partition_index(fetched.partition)
@@ -115,7 +116,7 @@ async fn several_groups(
     OffsetFetchResponseGroup::default()
         .with_group_id(group.group_id)
         .with_topics(topics.collect())
-        .with_error_code(reply.error.code())
+        .with_error_code(error.code())
 }
 
 /// v10 names topics by their ids.
@@ -142,10 +143,12 @@ async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) ->
                 let indexes = indexes.filter_map(|index| index.as_integer()?.try_into().ok());
                 match image.topic_by_id(id) {
                     Some(found) => {
+                        topics.entry(id).or_insert_with(Vec::new);
                         partitions.extend(indexes.map(|index| (found.name.clone(), index)));
                     }
                     None => {
-                        let unknown = indexes.map(|index| nothing(index, ErrorCode::UnknownTopicId));
+                        let unknown =
+                            indexes.map(|index| nothing(index, ErrorCode::UnknownTopicId));
                         topics.entry(id).or_insert_with(Vec::new).extend(unknown);
                     }
                 }
@@ -224,9 +227,16 @@ fn with_errors(
     OffsetFetchReply { error: reply.error, partitions: failed.collect() }
 }
 
-fn by_topic(partitions: Vec<FetchedOffset>) -> BTreeMap<TopicName, Vec<FetchedOffset>> {
+/// A topic that was asked for without partitions is there too, unless the group failed.
+fn by_topic(
+    asked: Vec<TopicName>,
+    reply: OffsetFetchReply,
+) -> BTreeMap<TopicName, Vec<FetchedOffset>> {
     let mut topics: BTreeMap<TopicName, Vec<FetchedOffset>> = BTreeMap::new();
-    for fetched in partitions {
+    if reply.error == ErrorCode::None {
+        topics.extend(asked.into_iter().map(|name| (name, Vec::new())));
+    }
+    for fetched in reply.partitions {
         topics.entry(fetched.topic.clone()).or_default().push(fetched);
     }
     topics
