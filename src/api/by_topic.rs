@@ -5,8 +5,8 @@
 //!    not at all without partitions.
 //! 2. A partition comes once, in the place where it is named first; what is asked last counts.
 
-use std::collections::{BTreeMap, HashMap};
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -46,7 +46,11 @@ where
                 }
                 Entry::Vacant(place) => {
                     place.insert(asked.len());
-                    asked.push(Asked { partition, what, times: 1 });
+                    asked.push(Asked {
+                        partition,
+                        what,
+                        times: 1,
+                    });
                 }
             }
         }
@@ -66,7 +70,10 @@ pub fn not_done<K: Clone + Ord>(
     }
     let refused = |(topic, times)| match times {
         1 => (topic, PlanError::bare(error)),
-        _ => (topic, PlanError::new(ErrorCode::InvalidRequest, "Duplicate topic name.")),
+        _ => (
+            topic,
+            PlanError::new(ErrorCode::InvalidRequest, "Duplicate topic name."),
+        ),
     };
     times.into_iter().map(refused).collect()
 }
@@ -88,11 +95,18 @@ mod tests {
             ("c", vec![(0, 's')]),
             ("a", vec![(2, 't'), (0, 'u')]),
         ];
-        let asked = |partition, what, times| Asked { partition, what, times };
+        let asked = |partition, what, times| Asked {
+            partition,
+            what,
+            times,
+        };
         assert_eq!(
             by_topic(request),
             [
-                ("a", vec![asked(1, 'r', 2), asked(0, 'u', 2), asked(2, 't', 1)]),
+                (
+                    "a",
+                    vec![asked(1, 'r', 2), asked(0, 'u', 2), asked(2, 't', 1)]
+                ),
                 ("c", vec![asked(0, 's', 1)]),
             ]
         );

@@ -16,8 +16,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arg {
     None,
-    Required { kind: &'static str, name: &'static str },
-    Optional { kind: &'static str, name: &'static str },
+    Required {
+        kind: &'static str,
+        name: &'static str,
+    },
+    Optional {
+        kind: &'static str,
+        name: &'static str,
+    },
 }
 
 /// One option of a tool.
@@ -163,7 +169,12 @@ impl Options {
     }
 
     fn check_required(&self) -> Result<(), OptionError> {
-        let missing: Vec<&str> = self.table.iter().filter(|o| o.is_required).map(|o| o.name).collect();
+        let missing: Vec<&str> = self
+            .table
+            .iter()
+            .filter(|o| o.is_required)
+            .map(|o| o.name)
+            .collect();
         let missing: Vec<&str> = missing.into_iter().filter(|name| !self.has(name)).collect();
         if missing.is_empty() || self.has("help") || self.has("version") {
             return Ok(());
@@ -268,7 +279,13 @@ mod tests {
 
     #[test]
     fn the_forms_of_an_option() {
-        for line in ["--topic a", "--topic=a", "-topic a", "-topic=a", "--topic= a"] {
+        for line in [
+            "--topic a",
+            "--topic=a",
+            "-topic a",
+            "-topic=a",
+            "--topic= a",
+        ] {
             assert_eq!(parse(line).unwrap().one("topic"), Ok(Some("a")), "{line}");
         }
         let options = parse("--list --topic --list x --state --acks 0").unwrap();

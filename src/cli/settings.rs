@@ -64,14 +64,19 @@ impl Settings {
         value.trim().parse().map_err(|_| {
             let text = format!(
                 "Invalid value {value} for configuration {name}: Not a number of type {}",
-                if std::mem::size_of::<N>() == 4 { "INT" } else { "LONG" }
+                if std::mem::size_of::<N>() == 4 {
+                    "INT"
+                } else {
+                    "LONG"
+                }
             );
             Exit::uncaught(CONFIG_EXCEPTION, &text)
         })
     }
 
     pub fn flag(&self, name: &str, default: bool) -> bool {
-        self.get(name).map_or(default, |v| v.trim().eq_ignore_ascii_case("true"))
+        self.get(name)
+            .map_or(default, |v| v.trim().eq_ignore_ascii_case("true"))
     }
 
     fn duration(&self, name: &str, default: Duration) -> Result<Duration, Exit> {
@@ -81,7 +86,10 @@ impl Settings {
 
     /// The admin client of a command. A bad address list is refused as Kafka's client refuses it.
     pub fn admin(&self) -> Result<Admin, Exit> {
-        Ok(Admin::new(self.client("adminclient-1", "Failed to create new KafkaAdminClient")?))
+        Ok(Admin::new(self.client(
+            "adminclient-1",
+            "Failed to create new KafkaAdminClient",
+        )?))
     }
 
     /// The client that these settings describe. `failure` is what Kafka says when it cannot make

@@ -108,7 +108,9 @@ pub fn is_broker_call(words: &[String]) -> bool {
 
 fn by_name(name: &str) -> Option<&'static str> {
     let tools = TOOLS.iter().map(|tool| tool.name);
-    tools.chain([SERVER_START, SERVER_STOP]).find(|known| *known == name)
+    tools
+        .chain([SERVER_START, SERVER_STOP])
+        .find(|known| *known == name)
 }
 
 /// `/opt/kafka/bin/kafka-topics.sh` is the tool `topics`.

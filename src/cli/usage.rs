@@ -88,7 +88,11 @@ mod tests {
     #[test]
     fn columns_as_joptsimple_prints_them() {
         let options = [
-            text("topic", "topic", "The topic to look at, which may also be a pattern of names."),
+            text(
+                "topic",
+                "topic",
+                "The topic to look at, which may also be a pattern of names.",
+            ),
             flag("list", "List."),
             typed("n", "Integer", "", "Count.").or("1"),
         ];

@@ -160,6 +160,8 @@ impl Admin {
         let answer = self.any("listConfigResources", &request).await?;
         check(answer.error_code, None)?;
         let names = answer.config_resources.iter();
-        Ok(names.map(|resource| resource.resource_name.to_string()).collect())
+        Ok(names
+            .map(|resource| resource.resource_name.to_string())
+            .collect())
     }
 }

@@ -58,11 +58,7 @@ impl Admin {
     }
 
     /// Sends to any broker. `call` is what Kafka's client names the call in its messages.
-    pub async fn any<Q: Request>(
-        &self,
-        call: &'static str,
-        request: &Q,
-    ) -> Answer<Q::Response> {
+    pub async fn any<Q: Request>(&self, call: &'static str, request: &Q) -> Answer<Q::Response> {
         let answer = self.client.call_any(request).await;
         answer.map_err(|source| AdminError::peer(call, source))
     }
@@ -86,7 +82,8 @@ impl Admin {
         request: &Q,
         code: impl Fn(&Q::Response) -> i16,
     ) -> Answer<Q::Response> {
-        self.coordinator_at_most(i16::MAX, call, group, request, code).await
+        self.coordinator_at_most(i16::MAX, call, group, request, code)
+            .await
     }
 
     /// As [`Admin::coordinator`], in a version of at most `version_max`.
@@ -100,7 +97,10 @@ impl Admin {
     ) -> Answer<Q::Response> {
         let request_timeout = self.client.config().request_timeout;
         let attempt = async || {
-            let connection = self.client.coordinator(CoordinatorKind::Group, group).await?;
+            let connection = self
+                .client
+                .coordinator(CoordinatorKind::Group, group)
+                .await?;
             let sent = connection.send_at_most(request, version_max, request_timeout)?;
             moved(group, sent.answer().await?, &code)
         };
@@ -118,7 +118,10 @@ impl Admin {
         code: impl Fn(&Q::Response) -> i16,
     ) -> Answer<Q::Response> {
         let attempt = async || {
-            let connection = self.client.coordinator(CoordinatorKind::Group, group).await?;
+            let connection = self
+                .client
+                .coordinator(CoordinatorKind::Group, group)
+                .await?;
             let answer = connection.call(request, request_timeout).await?;
             moved(group, answer, &code)
         };

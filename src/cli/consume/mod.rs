@@ -63,7 +63,9 @@ pub struct ConsumerConfig {
 impl ConsumerConfig {
     pub fn read(settings: &Settings) -> Result<ConsumerConfig, Exit> {
         let invalid = |name: &str, value: &str, valid: &str| {
-            config_error(&format!("Invalid value {value} for configuration {name}: {valid}"))
+            config_error(&format!(
+                "Invalid value {value} for configuration {name}: {valid}"
+            ))
         };
         let reset = match settings.get("auto.offset.reset").unwrap_or("latest") {
             "earliest" => Reset::Earliest,
@@ -74,7 +76,9 @@ impl ConsumerConfig {
                 return Err(invalid("auto.offset.reset", other, valid));
             }
         };
-        let level = settings.get("isolation.level").unwrap_or("read_uncommitted");
+        let level = settings
+            .get("isolation.level")
+            .unwrap_or("read_uncommitted");
         let read_committed = match level {
             "read_committed" => true,
             "read_uncommitted" => false,
@@ -83,9 +87,8 @@ impl ConsumerConfig {
                 return Err(invalid("isolation.level", other, valid));
             }
         };
-        let ms = |name: &str, default: u64| {
-            settings.number(name, default).map(Duration::from_millis)
-        };
+        let ms =
+            |name: &str, default: u64| settings.number(name, default).map(Duration::from_millis);
         let commits = settings.flag("enable.auto.commit", true);
         let interval = ms("auto.commit.interval.ms", 5_000)?;
         Ok(ConsumerConfig {
@@ -134,9 +137,14 @@ impl Consumer {
 
     /// Reads these partitions from now on, each from its offset or by its time.
     pub async fn assign(&mut self, wanted: Vec<((String, i32), Start)>) -> Answer<()> {
-        let keep: BTreeSet<_> = wanted.iter().map(|(partition, _)| partition.clone()).collect();
-        self.positions.retain(|partition, _| keep.contains(partition));
-        self.ready.retain(|r| keep.contains(&(r.topic.clone(), r.partition)));
+        let keep: BTreeSet<_> = wanted
+            .iter()
+            .map(|(partition, _)| partition.clone())
+            .collect();
+        self.positions
+            .retain(|partition, _| keep.contains(partition));
+        self.ready
+            .retain(|r| keep.contains(&(r.topic.clone(), r.partition)));
         self.assign_more(wanted).await
     }
 
