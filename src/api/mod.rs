@@ -2,6 +2,7 @@
 //! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
 
 mod answer;
+mod by_topic;
 mod codec;
 mod config_resource;
 mod context;
@@ -12,6 +13,7 @@ mod group_request;
 mod internal_topics;
 mod node;
 mod txn_request;
+mod value;
 mod verification;
 mod view;
 
@@ -88,8 +90,8 @@ apis! {
     1  Fetch                   fetch                     4 4 18 Pipelined;
     2  ListOffsets             list_offsets              1 1 11 Alone;
     3  Metadata                metadata                  0 0 13 Alone;
-    8  OffsetCommit            offset_commit             2 2 9  Alone;
-    9  OffsetFetch             offset_fetch              1 1 9  Alone;
+    8  OffsetCommit            offset_commit             2 2 10 Alone, values from 10;
+    9  OffsetFetch             offset_fetch              1 1 10 Alone, values from 10;
     10 FindCoordinator         find_coordinator          0 0 6  Alone;
     11 JoinGroup               join_group                0 0 9  Alone;
     12 Heartbeat               heartbeat                 0 0 4  Alone;
@@ -114,7 +116,7 @@ apis! {
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone, values from 5;
     36 SaslAuthenticate        sasl_authenticate         0 0 2  Alone;
     37 CreatePartitions        create_partitions         0 0 3  Alone;
-    42 DeleteGroups            delete_groups             0 0 2  Alone;
+    42 DeleteGroups            delete_groups             0 0 3  Alone, values from 3;
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone;
     47 OffsetDelete            offset_delete             0 0 0  Alone;
     60 DescribeCluster         describe_cluster          0 0 2  Alone;

@@ -146,7 +146,20 @@ impl Node {
         T: Send + 'static,
         F: FnOnce(&MetadataImage) -> Plan<T> + Send + 'static,
     {
-        let answer = self.quorum.submit(CHANGE_MAX, planner).await?;
+        self.submit_within(CHANGE_MAX, planner).await
+    }
+
+    /// As [`Node::submit`], for a client that waits no longer than `timeout`. In no time nothing is
+    /// done.
+    pub async fn submit_within<T, F>(&self, timeout: Duration, planner: F) -> Result<T, QuorumError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&MetadataImage) -> Plan<T> + Send + 'static,
+    {
+        if timeout.is_zero() {
+            return Err(QuorumError::TimedOut);
+        }
+        let answer = self.quorum.submit(timeout, planner).await?;
         self.partitions
             .wait_applied(self.quorum.image().offset())
             .await;
@@ -163,9 +176,19 @@ impl Node {
         topics: Vec<NewTopic>,
         validate_only: bool,
     ) -> Result<CreatedTopics, QuorumError> {
+        self.create_topics_within(CHANGE_MAX, topics, validate_only)
+            .await
+    }
+
+    pub async fn create_topics_within(
+        &self,
+        timeout: Duration,
+        topics: Vec<NewTopic>,
+        validate_only: bool,
+    ) -> Result<CreatedTopics, QuorumError> {
         let config = self.config();
         let mut draw = self.draw();
-        self.submit(move |image| {
+        self.submit_within(timeout, move |image| {
             let check = |topic: &NewTopic| {
                 config
                     .topic_overrides(&topic.configs)

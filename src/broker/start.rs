@@ -21,7 +21,7 @@ use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::Partitions;
-use crate::quorum::{NoTransport, Quorum, QuorumConfig};
+use crate::quorum::{NoTransport, Quorum, QuorumConfig, QuorumError};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
@@ -46,6 +46,7 @@ pub struct Ready {
     /// Listener names and the addresses they are bound to.
     pub bound: Vec<(String, SocketAddr)>,
     pub advertised: Vec<BrokerEndpoint>,
+    pub log_dirs: Vec<String>,
     pub partitions: usize,
 }
 
@@ -63,10 +64,7 @@ impl Broker {
         storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
 
         let mut changes = quorum.subscribe();
-        let first = changes
-            .next()
-            .await
-            .ok_or(crate::quorum::QuorumError::Stopped)?;
+        let first = changes.next().await.ok_or(QuorumError::Stopped)?;
         let config = with_dynamic(&config, &first.image, node_id);
         let config = Arc::new(ArcSwap::from_pointee(config));
         let (rolled_sender, rolled) = mpsc::unbounded_channel();
@@ -114,6 +112,7 @@ impl Broker {
             broker_id: node_id,
             bound: addresses,
             advertised,
+            log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
         };
         Ok((
@@ -126,6 +125,11 @@ impl Broker {
             },
             ready,
         ))
+    }
+
+    /// Returns when the node can no longer serve: its metadata store has failed.
+    pub async fn failed(&self) -> QuorumError {
+        self.node.quorum.stopped().await
     }
 
     /// Stops cleanly: the next start scans nothing.

@@ -25,11 +25,7 @@ pub fn decode_request(frame: &Bytes) -> Result<(RequestHeader, Value), Malformed
 }
 
 /// Reads the body of a request, which is all that is left of its frame.
-pub fn decode_request_body(
-    api_key: i16,
-    version: i16,
-    body: &Bytes,
-) -> Result<Value, Malformed> {
+pub fn decode_request_body(api_key: i16, version: i16, body: &Bytes) -> Result<Value, Malformed> {
     let api = api(api_key).ok_or_else(|| *Malformed::at(0, Reason::UnknownApi(api_key)))?;
     let layout = layout_of(api, version, api.request(version))?;
     let body = Decode::new(body, 0).whole(layout);
