@@ -25,10 +25,13 @@ struct Wanted {
     topics: Vec<(Arc<str>, Vec<i32>)>,
 }
 
-/// The outcome for each partition, in the order of the request.
+/// A topic and the outcome for each of its partitions.
+type TopicErrors = (Arc<str>, Vec<(i32, ErrorCode)>);
+
+/// What became of one marker, in the order of the request.
 struct Written {
     producer_id: ProducerId,
-    topics: Vec<(Arc<str>, Vec<(i32, ErrorCode)>)>,
+    topics: Vec<TopicErrors>,
 }
 
 pub fn handle(
@@ -121,7 +124,7 @@ fn wanted_of_value(request: &Value) -> Wanted {
 }
 
 fn result(written: &Written) -> WritableTxnMarkerResult {
-    let topic = |(name, partitions): &(Arc<str>, Vec<(i32, ErrorCode)>)| {
+    let topic = |(name, partitions): &TopicErrors| {
         let partitions = partitions.iter().map(|(partition, error)| {
             WritableTxnMarkerPartitionResult::default()
                 .with_partition_index(*partition)
@@ -137,7 +140,7 @@ fn result(written: &Written) -> WritableTxnMarkerResult {
 }
 
 fn result_value(written: &Written) -> Value {
-    let topic = |(name, partitions): &(Arc<str>, Vec<(i32, ErrorCode)>)| {
+    let topic = |(name, partitions): &TopicErrors| {
         let partitions = partitions.iter().map(|(partition, error)| {
             Value::fields([
                 ("partition_index", Value::Integer((*partition).into())),

@@ -96,7 +96,9 @@ impl LocalMarkers {
     /// Whether a coordinator that was loaded again asks for a marker that stands there. Only in
     /// version 2 that can be told for sure: an epoch has one transaction and one marker.
     fn is_written(&self, marker: Marker, at: &TopicPartition) -> bool {
-        let Ok(partition) = self.find(at) else { return false };
+        let Ok(partition) = self.find(at) else {
+            return false;
+        };
         let known = partition.log.producer_txn(marker.producer.producer_id);
         marker.transaction_version.bumps_epoch()
             && known.ends_with_marker

@@ -10,4 +10,5 @@ mod read_tests;
 mod retention_tests;
 pub(super) mod support;
 mod threads_tests;
+mod transaction_tests;
 mod truncate_tests;
