@@ -16,7 +16,10 @@ pub fn listing(broker: &Broker, versions: &Versions) -> String {
         .filter(|api| api.broker && !api.versions.is_empty())
         .map(|api| api.key)
         .collect();
-    let unknown = versions.apis.keys().filter(|key| wire::api(**key).is_none());
+    let unknown = versions
+        .apis
+        .keys()
+        .filter(|key| wire::api(**key).is_none());
     keys.extend(unknown);
     keys.sort_unstable();
     keys.dedup();
@@ -40,7 +43,14 @@ fn row(key: i16, versions: &Versions) -> String {
     let newest = range.max.min(api.stable_max);
     let usable = match newest >= range.min.max(*api.versions.start()) {
         true => format!("usable: {newest}"),
-        false => "unusable: node too ".to_owned() + if range.max < *api.versions.start() { "old" } else { "new" },
+        false => {
+            "unusable: node too ".to_owned()
+                + if range.max < *api.versions.start() {
+                    "old"
+                } else {
+                    "new"
+                }
+        }
     };
     format!("\t{name}({key}): {span} [{usable}]")
 }

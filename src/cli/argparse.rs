@@ -112,7 +112,10 @@ pub enum Parsed {
     /// `--help` of the program or a sub-command.
     Help(String),
     /// The command line is wrong: the usage, and what is wrong.
-    Wrong { usage: String, message: String },
+    Wrong {
+        usage: String,
+        message: String,
+    },
 }
 
 impl Command {
@@ -209,8 +212,15 @@ fn is_option(word: &str) -> bool {
 fn enter(word: &str, given: &mut Given, path: &mut Vec<Command>) -> Result<(), Stop> {
     let command = path[path.len() - 1];
     let Some(found) = command.commands.iter().find(|c| c.name == word) else {
-        let names: Vec<String> = command.commands.iter().map(|c| format!("'{}'", c.name)).collect();
-        let text = format!("invalid choice: '{word}' (choose from {})", names.join(", "));
+        let names: Vec<String> = command
+            .commands
+            .iter()
+            .map(|c| format!("'{}'", c.name))
+            .collect();
+        let text = format!(
+            "invalid choice: '{word}' (choose from {})",
+            names.join(", ")
+        );
         return Err(Stop::Wrong(text));
     };
     check_required(given, &command)?;
@@ -252,7 +262,9 @@ fn find(word: &str, path: &[Command]) -> Result<(Argument, Option<String>), Stop
 fn check_exclusive(argument: Argument, given: &Given, path: &[Command]) -> Result<(), Stop> {
     let groups = path.iter().flat_map(|command| command.exclusive);
     for (group, _) in groups.filter(|(group, _)| group.contains(&argument.names[0])) {
-        let other = group.iter().find(|name| **name != argument.names[0] && given.has(name));
+        let other = group
+            .iter()
+            .find(|name| **name != argument.names[0] && given.has(name));
         if let Some(other) = other {
             let text = format!(
                 "argument {}: not allowed with argument {}",
@@ -330,13 +342,20 @@ fn help(path: &[Command]) -> String {
         }
     }
     text += "\noptional arguments:\n";
-    text += &format!("  {:22} {}\n", "-h, --help", "show this help message and exit");
+    text += &format!(
+        "  {:22} {}\n",
+        "-h, --help", "show this help message and exit"
+    );
     for argument in last.arguments {
         let value = match argument.take {
             Take::Flag => String::new(),
             _ => format!(" {}", argument.metavar),
         };
-        let names: Vec<String> = argument.names.iter().map(|n| format!("{n}{value}")).collect();
+        let names: Vec<String> = argument
+            .names
+            .iter()
+            .map(|n| format!("{n}{value}"))
+            .collect();
         text += &format!("  {:22} {}\n", names.join(", "), argument.help);
     }
     text
@@ -378,10 +397,16 @@ mod tests {
     fn options_of_program_and_command() {
         let given = parse("-b x go --id=7 --dry --right a b").unwrap();
         assert_eq!(given.command, Some("go"));
-        assert_eq!((given.one("--bootstrap-server"), given.one("--id")), (Some("x"), Some("7")));
+        assert_eq!(
+            (given.one("--bootstrap-server"), given.one("--id")),
+            (Some("x"), Some("7"))
+        );
         assert!(given.has("--dry-run"));
         assert_eq!(given.all("--right"), ["a", "b"]);
-        assert_eq!(parse("-bx go -i -1 --left l").unwrap().one("--id"), Some("-1"));
+        assert_eq!(
+            parse("-bx go -i -1 --left l").unwrap().one("--id"),
+            Some("-1")
+        );
     }
 
     #[test]

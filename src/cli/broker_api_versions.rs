@@ -12,8 +12,16 @@ use crate::peer::PeerError;
 const PURPOSE: &str = "This tool helps to retrieve broker version information.";
 
 const OPTIONS: &[Opt] = &[
-    text("bootstrap-server", "server(s) to use for bootstrapping", "REQUIRED: A broker."),
-    text("command-config", "command config property file", "Properties of the admin client."),
+    text(
+        "bootstrap-server",
+        "server(s) to use for bootstrapping",
+        "REQUIRED: A broker.",
+    ),
+    text(
+        "command-config",
+        "command config property file",
+        "Properties of the admin client.",
+    ),
     HELP,
     VERSION,
 ];
@@ -28,7 +36,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     if let Some(file) = options.one("command-config")? {
         settings.add_file(file)?;
     }
-    settings.set("bootstrap.servers", options.one("bootstrap-server")?.unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        options.one("bootstrap-server")?.unwrap_or_default(),
+    );
     let admin = settings.admin()?;
     print_all(io, &admin).await
 }
@@ -46,7 +57,11 @@ pub async fn print_all(io: &mut Io, admin: &Admin) -> Done {
         Exit::error(format!("{text}\njava.lang.RuntimeException: {text}\n"))
     };
     admin.client.any().await.map_err(unreachable)?;
-    let cluster = admin.client.metadata(Some(&[])).await.map_err(unreachable)?;
+    let cluster = admin
+        .client
+        .metadata(Some(&[]))
+        .await
+        .map_err(unreachable)?;
     for broker in cluster.brokers.values() {
         match admin.client.broker(broker.id).await {
             Ok(connection) => io.line(listing(broker, connection.versions())),

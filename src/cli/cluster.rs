@@ -4,7 +4,7 @@ use kafka_protocol::messages::{BrokerId, UnregisterBrokerRequest};
 
 use super::admin::{Admin, AdminError, check};
 use super::argparse::{Argument, Command, Given, Parsed, option, switch};
-use super::connect::{admin, table};
+use super::connect::admin;
 use super::exit::{Done, Exit};
 use super::io::Io;
 
@@ -13,12 +13,21 @@ const SERVER: Argument = option(
     "BOOTSTRAP_SERVER",
     "Brokers, HOST1:PORT1,HOST2:PORT2.",
 );
-const CONTROLLER: Argument =
-    option(&["--bootstrap-controller", "-C"], "BOOTSTRAP_CONTROLLER", "Controllers.");
-const OLD_CONFIG: Argument =
-    option(&["--config"], "CONFIG", "(DEPRECATED) The same as --command-config.");
-const CONFIG: Argument =
-    option(&["--command-config", "-c"], "COMMAND_CONFIG", "Properties of the admin client.");
+const CONTROLLER: Argument = option(
+    &["--bootstrap-controller", "-C"],
+    "BOOTSTRAP_CONTROLLER",
+    "Controllers.",
+);
+const OLD_CONFIG: Argument = option(
+    &["--config"],
+    "CONFIG",
+    "(DEPRECATED) The same as --command-config.",
+);
+const CONFIG: Argument = option(
+    &["--command-config", "-c"],
+    "COMMAND_CONFIG",
+    "Properties of the admin client.",
+);
 const ONE_ADDRESS: &[(&[&str], bool)] = &[
     (&["--bootstrap-server", "--bootstrap-controller"], true),
     (&["--config", "--command-config"], false),
@@ -79,7 +88,10 @@ const TOOL: Command = Command {
                 CONTROLLER,
                 OLD_CONFIG,
                 CONFIG,
-                switch(&["--include-fenced-brokers"], "Show fenced brokers as well."),
+                switch(
+                    &["--include-fenced-brokers"],
+                    "Show fenced brokers as well.",
+                ),
             ],
         ),
         command(
@@ -112,7 +124,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
 /// An exception that the call was waiting for, as this tool prints it.
 fn failed(error: AdminError) -> Exit {
     let text = error.exception();
-    Exit::error(format!("{text}\njava.util.concurrent.ExecutionException: {text}\n"))
+    Exit::error(format!(
+        "{text}\njava.util.concurrent.ExecutionException: {text}\n"
+    ))
 }
 
 async fn cluster_id(io: &mut Io, admin: &Admin) -> Done {
@@ -131,7 +145,10 @@ async fn unregister(io: &mut Io, admin: &Admin, given: &Given) -> Done {
         Exit::error(format!("kafka-cluster: error: {message}"))
     })?;
     let request = UnregisterBrokerRequest::default().with_broker_id(BrokerId(id));
-    let answer = admin.any("unregisterBroker", &request).await.map_err(failed)?;
+    let answer = admin
+        .any("unregisterBroker", &request)
+        .await
+        .map_err(failed)?;
     check(answer.error_code, answer.error_message.as_ref()).map_err(failed)?;
     io.line(format!("Broker {id} is no longer registered."));
     Ok(())
@@ -145,17 +162,24 @@ async fn list_endpoints(io: &mut Io, admin: &Admin, given: &Given) -> Done {
                     option";
         return Err(Exit::error(text));
     }
-    let described = match is_controller {
-        true => admin.describe_controllers().await,
-        false => admin.describe_cluster(include_fenced).await,
-    };
+    let described = admin.describe_cluster(include_fenced).await;
     let described = described.map_err(failed)?;
-    let hosts = described.brokers.values().map(|(b, _)| b.address.host.chars().count());
+    let hosts = described
+        .brokers
+        .values()
+        .map(|(b, _)| b.address.host.chars().count());
     let host = hosts.max().unwrap_or(0).max(4);
-    let rack = described.brokers.values().filter_map(|(b, _)| b.rack.as_ref()).map(|r| r.len());
+    let rack = described
+        .brokers
+        .values()
+        .filter_map(|(b, _)| b.rack.as_ref())
+        .map(|r| r.len());
     let rack = rack.max().unwrap_or(0).max(10);
     if is_controller {
-        io.line(format!("{:10} {:host$} {:10} {:rack$} {:15}", "ID", "HOST", "PORT", "RACK", "ENDPOINT_TYPE"));
+        io.line(format!(
+            "{:10} {:host$} {:10} {:rack$} {:15}",
+            "ID", "HOST", "PORT", "RACK", "ENDPOINT_TYPE"
+        ));
     } else {
         io.line(format!(
             "{:10} {:host$} {:10} {:rack$} {:10} {:15}",

@@ -21,28 +21,102 @@ const PURPOSE: &str =
 
 const OPTIONS: &[Opt] = &[
     text("topic", "topic", "The topic to read."),
-    text("include", "Java regex (String)", "The topics to read, by pattern."),
-    typed("partition", "Integer", "partition", "The partition to read, from its end unless --offset says otherwise."),
-    text("offset", "consume offset", "Where to begin: a number, 'earliest' or 'latest'.").or("latest"),
-    text("bootstrap-server", "server to connect to", "REQUIRED: Brokers, HOST1:PORT1,HOST2:PORT2."),
+    text(
+        "include",
+        "Java regex (String)",
+        "The topics to read, by pattern.",
+    ),
+    typed(
+        "partition",
+        "Integer",
+        "partition",
+        "The partition to read, from its end unless --offset says otherwise.",
+    ),
+    text(
+        "offset",
+        "consume offset",
+        "Where to begin: a number, 'earliest' or 'latest'.",
+    )
+    .or("latest"),
+    text(
+        "bootstrap-server",
+        "server to connect to",
+        "REQUIRED: Brokers, HOST1:PORT1,HOST2:PORT2.",
+    ),
     text("group", "consumer group id", "The group to be a member of."),
-    flag("from-beginning", "Begin with the first record unless there is a committed offset."),
-    typed("max-messages", "Integer", "num_messages", "End after so many records."),
-    typed("timeout-ms", "Long", "timeout_ms", "End when there was no record for so long."),
-    flag("skip-message-on-error", "Pass over a record that cannot be shown instead of ending."),
-    text("isolation-level", "", "read_committed hides records of transactions that are not committed.")
-        .or("read_uncommitted"),
+    flag(
+        "from-beginning",
+        "Begin with the first record unless there is a committed offset.",
+    ),
+    typed(
+        "max-messages",
+        "Integer",
+        "num_messages",
+        "End after so many records.",
+    ),
+    typed(
+        "timeout-ms",
+        "Long",
+        "timeout_ms",
+        "End when there was no record for so long.",
+    ),
+    flag(
+        "skip-message-on-error",
+        "Pass over a record that cannot be shown instead of ending.",
+    ),
+    text(
+        "isolation-level",
+        "",
+        "read_committed hides records of transactions that are not committed.",
+    )
+    .or("read_uncommitted"),
     text("formatter", "class", "The class that prints records.")
         .or("org.apache.kafka.tools.consumer.DefaultMessageFormatter"),
-    text("formatter-property", "prop", "What is printed: print.key, key.separator, null.literal, ..."),
-    text("formatter-config", "config file", "A file of formatter properties."),
-    text("property", "prop", "(DEPRECATED) The same as formatter-property."),
-    text("key-deserializer", "deserializer for keys", "The class that reads keys."),
-    text("value-deserializer", "deserializer for values", "The class that reads values."),
-    text("consumer-property", "consumer_prop", "(DEPRECATED) The same as command-property."),
-    text("command-property", "consumer_prop", "A consumer configuration, key=value."),
-    text("consumer.config", "config file", "(DEPRECATED) The same as command-config."),
-    text("command-config", "config file", "A file of consumer configurations."),
+    text(
+        "formatter-property",
+        "prop",
+        "What is printed: print.key, key.separator, null.literal, ...",
+    ),
+    text(
+        "formatter-config",
+        "config file",
+        "A file of formatter properties.",
+    ),
+    text(
+        "property",
+        "prop",
+        "(DEPRECATED) The same as formatter-property.",
+    ),
+    text(
+        "key-deserializer",
+        "deserializer for keys",
+        "The class that reads keys.",
+    ),
+    text(
+        "value-deserializer",
+        "deserializer for values",
+        "The class that reads values.",
+    ),
+    text(
+        "consumer-property",
+        "consumer_prop",
+        "(DEPRECATED) The same as command-property.",
+    ),
+    text(
+        "command-property",
+        "consumer_prop",
+        "A consumer configuration, key=value.",
+    ),
+    text(
+        "consumer.config",
+        "config file",
+        "(DEPRECATED) The same as command-config.",
+    ),
+    text(
+        "command-config",
+        "config file",
+        "A file of consumer configurations.",
+    ),
     flag("enable-systest-events", "Accepted; nothing is logged."),
     HELP,
     VERSION,
@@ -64,8 +138,14 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         wanted: wanted(&options, &settings)?,
         consumer,
         formatter,
-        max_messages: options.number("max-messages").map_err(refused)?.unwrap_or(u64::MAX),
-        timeout: options.number("timeout-ms").map_err(refused)?.map(Duration::from_millis),
+        max_messages: options
+            .number("max-messages")
+            .map_err(refused)?
+            .unwrap_or(u64::MAX),
+        timeout: options
+            .number("timeout-ms")
+            .map_err(refused)?
+            .map(Duration::from_millis),
         skip_errors: options.has("skip-message-on-error"),
         count: 0,
     };
@@ -91,17 +171,23 @@ fn check(io: &mut Io, options: &Options) -> Done {
     require(options, OPTIONS, &["bootstrap-server"])?;
     if options.has("partition") {
         if !options.has("topic") {
-            return Err(refused("The topic is required when partition is specified."));
+            return Err(refused(
+                "The topic is required when partition is specified.",
+            ));
         }
         if options.has("from-beginning") && options.has("offset") {
             let text = "Options from-beginning and offset cannot be specified together.";
             return Err(refused(text));
         }
         if options.has("group") {
-            return Err(refused("Options group and partition cannot be specified together."));
+            return Err(refused(
+                "Options group and partition cannot be specified together.",
+            ));
         }
     } else if options.has("offset") {
-        return Err(refused("The partition is required when offset is specified."));
+        return Err(refused(
+            "The partition is required when offset is specified.",
+        ));
     }
     let renamed = [
         ("property", "formatter-property"),
@@ -135,10 +221,16 @@ fn settings(options: &Options) -> Result<Settings, Exit> {
             settings.set(&name, &value);
         }
     }
-    let servers = options.one("bootstrap-server").map_err(refused)?.unwrap_or_default();
+    let servers = options
+        .one("bootstrap-server")
+        .map_err(refused)?
+        .unwrap_or_default();
     settings.set("bootstrap.servers", servers);
     if options.has("isolation-level") || settings.get("isolation.level").is_none() {
-        let level = options.one("isolation-level").map_err(refused)?.unwrap_or_default();
+        let level = options
+            .one("isolation-level")
+            .map_err(refused)?
+            .unwrap_or_default();
         settings.set("isolation.level", level);
     }
     let from_beginning = options.has("from-beginning");
@@ -175,7 +267,10 @@ fn formatter(options: &Options) -> Result<Formatter, Exit> {
             properties.set(name, class);
         }
     }
-    let class = options.one("formatter").map_err(refused)?.unwrap_or_default();
+    let class = options
+        .one("formatter")
+        .map_err(refused)?
+        .unwrap_or_default();
     Formatter::new(class, &properties).map_err(|exit| refused(exit.err.trim_end()))
 }
 
@@ -190,18 +285,26 @@ enum Wanted {
 fn wanted(options: &Options, settings: &Settings) -> Result<Wanted, Exit> {
     let topic = options.one("topic").map_err(refused)?;
     if let (Some(topic), Some(partition)) = (topic, options.number("partition").map_err(refused)?) {
-        return Ok(Wanted::Partition(topic.to_owned(), partition, start(options)?));
+        return Ok(Wanted::Partition(
+            topic.to_owned(),
+            partition,
+            start(options)?,
+        ));
     }
-    let group = options.one("group").map_err(refused)?.or(settings.get("group.id"));
+    let group = options
+        .one("group")
+        .map_err(refused)?
+        .or(settings.get("group.id"));
     let pattern = match options.one("include").map_err(refused)? {
         Some(pattern) => Some(NamePattern::include_list(pattern)?),
         None => None,
     };
     let topics = topic.map(str::to_owned);
     Ok(match (group, topics, pattern) {
-        (Some(group), topics, pattern) => {
-            Wanted::Group(Membership::new(group, topics.into_iter().collect()), pattern)
-        }
+        (Some(group), topics, pattern) => Wanted::Group(
+            Membership::new(group, topics.into_iter().collect()),
+            pattern,
+        ),
         (None, Some(topic), _) => Wanted::Topic(topic),
         (None, None, Some(pattern)) => Wanted::Pattern(pattern),
         (None, None, None) => return Err(Exit::code(1)),
@@ -374,7 +477,9 @@ impl Session {
 /// The topics a pattern stands for, without the internal ones.
 async fn matching(admin: &Admin, pattern: &NamePattern) -> Answer<Vec<String>> {
     let all = admin.list_topics().await?;
-    let found = all.into_iter().filter(|t| !t.is_internal && pattern.is_match(&t.name));
+    let found = all
+        .into_iter()
+        .filter(|t| !t.is_internal && pattern.is_match(&t.name));
     let names: Vec<String> = found.map(|topic| topic.name).collect();
     match names.is_empty() {
         true => Err(AdminError::answer(ErrorCode::UnknownTopicOrPartition, None)),

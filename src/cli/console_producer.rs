@@ -23,7 +23,11 @@ const PURPOSE: &str = "This tool helps to read data from standard input and publ
 
 const OPTIONS: &[Opt] = &[
     text("topic", "topic", "REQUIRED: The topic to produce to."),
-    text("bootstrap-server", "server to connect to", "REQUIRED: Brokers, HOST1:PORT1,HOST2:PORT2."),
+    text(
+        "bootstrap-server",
+        "server to connect to",
+        "REQUIRED: Brokers, HOST1:PORT1,HOST2:PORT2.",
+    ),
     flag("sync", "Wait for each record before the next is sent."),
     text(
         "compression-codec",
@@ -31,12 +35,34 @@ const OPTIONS: &[Opt] = &[
         "none, gzip, snappy, lz4 or zstd; gzip if nothing follows.",
     )
     .optional_argument(),
-    typed("batch-size", "Integer", "size", "The size of a batch in bytes.").or("16384"),
-    typed("message-send-max-retries", "Integer", "", "How often a batch is tried again.").or("3"),
+    typed(
+        "batch-size",
+        "Integer",
+        "size",
+        "The size of a batch in bytes.",
+    )
+    .or("16384"),
+    typed(
+        "message-send-max-retries",
+        "Integer",
+        "",
+        "How often a batch is tried again.",
+    )
+    .or("3"),
     typed("retry-backoff-ms", "Long", "", "The wait before a retry.").or("100"),
-    typed("timeout", "Long", "timeout_ms", "How long a record may wait for others.").or("1000"),
-    text("request-required-acks", "request required acks", "Who has to have it: -1, 0 or 1.")
-        .or("-1"),
+    typed(
+        "timeout",
+        "Long",
+        "timeout_ms",
+        "How long a record may wait for others.",
+    )
+    .or("1000"),
+    text(
+        "request-required-acks",
+        "request required acks",
+        "Who has to have it: -1, 0 or 1.",
+    )
+    .or("-1"),
     typed(
         "request-timeout-ms",
         "Integer",
@@ -51,9 +77,20 @@ const OPTIONS: &[Opt] = &[
         "The age at which metadata is asked for anew.",
     )
     .or("300000"),
-    typed("max-block-ms", "Long", "max block on send", "How long a send may wait.").or("60000"),
-    typed("max-memory-bytes", "Long", "total memory in bytes", "Memory for what waits.")
-        .or("33554432"),
+    typed(
+        "max-block-ms",
+        "Long",
+        "max block on send",
+        "How long a send may wait.",
+    )
+    .or("60000"),
+    typed(
+        "max-memory-bytes",
+        "Long",
+        "total memory in bytes",
+        "Memory for what waits.",
+    )
+    .or("33554432"),
     typed(
         "max-partition-memory-bytes",
         "Integer",
@@ -63,14 +100,48 @@ const OPTIONS: &[Opt] = &[
     .or("16384"),
     text("line-reader", "reader_class", "The class that reads lines.")
         .or("org.apache.kafka.tools.LineMessageReader"),
-    typed("socket-buffer-size", "Integer", "size", "Has no effect here.").or("102400"),
-    text("property", "prop", "(DEPRECATED) The same as reader-property."),
-    text("reader-property", "prop", "How lines are read: parse.key, key.separator, ..."),
-    text("reader-config", "config file", "A file of reader properties."),
-    text("producer-property", "producer_prop", "(DEPRECATED) The same as command-property."),
-    text("command-property", "producer_prop", "A producer configuration, key=value."),
-    text("producer.config", "config file", "(DEPRECATED) The same as command-config."),
-    text("command-config", "config file", "A file of producer configurations."),
+    typed(
+        "socket-buffer-size",
+        "Integer",
+        "size",
+        "Has no effect here.",
+    )
+    .or("102400"),
+    text(
+        "property",
+        "prop",
+        "(DEPRECATED) The same as reader-property.",
+    ),
+    text(
+        "reader-property",
+        "prop",
+        "How lines are read: parse.key, key.separator, ...",
+    ),
+    text(
+        "reader-config",
+        "config file",
+        "A file of reader properties.",
+    ),
+    text(
+        "producer-property",
+        "producer_prop",
+        "(DEPRECATED) The same as command-property.",
+    ),
+    text(
+        "command-property",
+        "producer_prop",
+        "A producer configuration, key=value.",
+    ),
+    text(
+        "producer.config",
+        "config file",
+        "(DEPRECATED) The same as command-config.",
+    ),
+    text(
+        "command-config",
+        "config file",
+        "A file of producer configurations.",
+    ),
     HELP,
     VERSION,
 ];
@@ -153,7 +224,10 @@ fn settings(io: &mut Io, options: &Options) -> Result<Settings, String> {
         settings.set("bootstrap.servers", servers);
     }
     if options.has("compression-codec") {
-        let codec = options.one("compression-codec").map_err(of)?.unwrap_or("gzip");
+        let codec = options
+            .one("compression-codec")
+            .map_err(of)?
+            .unwrap_or("gzip");
         settings.set("compression.type", codec);
     }
     for (option, name) in MERGED {
@@ -175,7 +249,9 @@ fn settings(io: &mut Io, options: &Options) -> Result<Settings, String> {
 fn reader(io: &mut Io, options: &Options) -> Result<LineReader, Exit> {
     let class = options.one("line-reader")?.unwrap_or_default();
     if class != "org.apache.kafka.tools.LineMessageReader" {
-        return Err(Exit::error(format!("java.lang.ClassNotFoundException: {class}")));
+        return Err(Exit::error(format!(
+            "java.lang.ClassNotFoundException: {class}"
+        )));
     }
     let mut properties = Settings::default();
     if let Some(file) = options.one("reader-config")? {
@@ -230,9 +306,9 @@ impl Session<'_> {
         self.report(io, producer);
         match broken {
             None => Ok(()),
-            Some(LineError(text)) => {
-                Err(Exit::error(format!("org.apache.kafka.common.KafkaException: {text}")))
-            }
+            Some(LineError(text)) => Err(Exit::error(format!(
+                "org.apache.kafka.common.KafkaException: {text}"
+            ))),
         }
     }
 
@@ -260,9 +336,16 @@ impl Session<'_> {
     async fn append(&mut self, producer: &mut Producer, record: Outgoing) {
         let size = |field: &Option<Bytes>| field.as_ref().map(Bytes::len);
         let tag = self.sizes.len() as u64;
-        self.sizes.push((size(&record.key), size(&record.value).unwrap_or(0)));
+        self.sizes
+            .push((size(&record.key), size(&record.value).unwrap_or(0)));
         let topic = self.topic.to_owned();
-        producer.append(Outgoing { topic, tag, ..record }).await;
+        producer
+            .append(Outgoing {
+                topic,
+                tag,
+                ..record
+            })
+            .await;
     }
 
     fn report(&self, io: &mut Io, producer: &mut Producer) {
@@ -283,7 +366,10 @@ impl Session<'_> {
 
     fn report_sync(&self, producer: &mut Producer) -> Option<Exit> {
         let failed = producer.delivered.drain(..).find_map(|d| d.result.err())?;
-        let text = format!("java.util.concurrent.ExecutionException: {}", failed.exception());
+        let text = format!(
+            "java.util.concurrent.ExecutionException: {}",
+            failed.exception()
+        );
         Some(Exit::error(text))
     }
 }

@@ -14,24 +14,76 @@ use super::when;
 const PURPOSE: &str = "This tool is used to verify the consumer performance.";
 
 const OPTIONS: &[Opt] = &[
-    text("bootstrap-server", "server to connect to", "REQUIRED: Brokers."),
+    text(
+        "bootstrap-server",
+        "server to connect to",
+        "REQUIRED: Brokers.",
+    ),
     text("topic", "topic", "The topic to read."),
     text("include", "Java regex (String)", "Not supported yet."),
     text("group", "gid", "The group; none if left out."),
-    typed("fetch-size", "Integer", "size", "How much is read of a partition at once.").or("1048576"),
-    flag("from-latest", "Begin at the end unless there is a committed offset."),
-    typed("socket-buffer-size", "Integer", "size", "Has no effect here.").or("2097152"),
-    text("consumer.config", "config file", "(DEPRECATED) The same as command-config."),
-    text("command-config", "config file", "A file of consumer configurations."),
-    text("command-property", "prop1=val1", "A consumer configuration."),
+    typed(
+        "fetch-size",
+        "Integer",
+        "size",
+        "How much is read of a partition at once.",
+    )
+    .or("1048576"),
+    flag(
+        "from-latest",
+        "Begin at the end unless there is a committed offset.",
+    ),
+    typed(
+        "socket-buffer-size",
+        "Integer",
+        "size",
+        "Has no effect here.",
+    )
+    .or("2097152"),
+    text(
+        "consumer.config",
+        "config file",
+        "(DEPRECATED) The same as command-config.",
+    ),
+    text(
+        "command-config",
+        "config file",
+        "A file of consumer configurations.",
+    ),
+    text(
+        "command-property",
+        "prop1=val1",
+        "A consumer configuration.",
+    ),
     flag("print-metrics", "Accepted; there are none here."),
     flag("show-detailed-stats", "Report every interval."),
-    typed("timeout", "Long", "milliseconds", "End when there was no record for so long.")
-        .or("10000")
-        .optional_argument(),
-    typed("num-records", "Long", "count", "REQUIRED: How many records."),
-    typed("messages", "Long", "count", "(DEPRECATED) The same as num-records."),
-    typed("reporting-interval", "Long", "interval_ms", "Between reports.").or("5000"),
+    typed(
+        "timeout",
+        "Long",
+        "milliseconds",
+        "End when there was no record for so long.",
+    )
+    .or("10000")
+    .optional_argument(),
+    typed(
+        "num-records",
+        "Long",
+        "count",
+        "REQUIRED: How many records.",
+    ),
+    typed(
+        "messages",
+        "Long",
+        "count",
+        "(DEPRECATED) The same as num-records.",
+    ),
+    typed(
+        "reporting-interval",
+        "Long",
+        "interval_ms",
+        "Between reports.",
+    )
+    .or("5000"),
     text("date-format", "date format", "Only the default is known.").or("yyyy-MM-dd HH:mm:ss:SSS"),
     flag("hide-header", "No header."),
     HELP,
@@ -62,7 +114,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     let settings = settings(&options)?;
     let config = ConsumerConfig::read(&settings)?;
     let client = settings.client("perf-consumer-client", "Failed to construct kafka consumer")?;
-    let count = options.number::<u64>("num-records")?.or(options.number("messages")?);
+    let count = options
+        .number::<u64>("num-records")?
+        .or(options.number("messages")?);
     let mut test = Test {
         consumer: Consumer::new(Admin::new(client), config),
         topic: options.one("topic")?.unwrap_or_default().to_owned(),
@@ -80,7 +134,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     if !options.has("hide-header") {
         io.line(header(test.is_detailed));
     }
-    test.run(io).await.map_err(|error| Exit::error(error.exception()))
+    test.run(io)
+        .await
+        .map_err(|error| Exit::error(error.exception()))
 }
 
 fn header(is_detailed: bool) -> &'static str {
@@ -106,11 +162,18 @@ fn settings(options: &Options) -> Result<Settings, Exit> {
     for (name, value) in key_value_pairs(options.all("command-property"), true)? {
         settings.set(&name, &value);
     }
-    settings.set("bootstrap.servers", options.one("bootstrap-server")?.unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        options.one("bootstrap-server")?.unwrap_or_default(),
+    );
     if let Some(size) = options.one("fetch-size")? {
         settings.set("max.partition.fetch.bytes", size);
     }
-    let reset = if options.has("from-latest") { "latest" } else { "earliest" };
+    let reset = if options.has("from-latest") {
+        "latest"
+    } else {
+        "earliest"
+    };
     settings.set("auto.offset.reset", reset);
     Ok(settings)
 }
@@ -172,7 +235,9 @@ impl Test {
         }
         if !self.is_detailed {
             let whole = (self.elapsed() - start).as_secs_f64().max(1e-9);
-            let fetch_ms = ((whole * 1000.0) as u64).saturating_sub(self.join_ms).max(1);
+            let fetch_ms = ((whole * 1000.0) as u64)
+                .saturating_sub(self.join_ms)
+                .max(1);
             let fetch = fetch_ms as f64 / 1000.0;
             let megabytes = self.read.bytes as f64 / MEGABYTE;
             let records = self.read.records as f64;

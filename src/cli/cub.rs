@@ -34,7 +34,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         Some("listeners") => listeners(io, &words),
         Some("ensure-topic") => ensure_topic(io, &words).await,
         Some(
-            "sr-ready" | "kr-ready" | "connect-ready" | "ksql-server-ready"
+            "sr-ready"
+            | "kr-ready"
+            | "connect-ready"
+            | "ksql-server-ready"
             | "control-center-ready",
         ) => http_ready(io, &words).await,
         _ => Err(Exit {
@@ -80,12 +83,19 @@ impl Words {
     }
 
     fn option(&self, names: &[&str]) -> Option<&str> {
-        let found = self.options.iter().find(|(name, _)| names.contains(&name.as_str()));
+        let found = self
+            .options
+            .iter()
+            .find(|(name, _)| names.contains(&name.as_str()));
         found.map(|(_, value)| value.as_str())
     }
 
     fn number(&self, index: usize, what: &str) -> Result<u64, Exit> {
-        let word = self.plain.get(index).map(String::as_str).unwrap_or_default();
+        let word = self
+            .plain
+            .get(index)
+            .map(String::as_str)
+            .unwrap_or_default();
         word.parse().map_err(|_| Exit {
             code: 2,
             out: String::new(),
@@ -133,7 +143,9 @@ async fn kafka_ready(io: &mut Io, words: &Words) -> Done {
         // Only a ZooKeeper is named, and there is none: this container's own broker is meant.
         let own = "localhost:9092";
         if words.option(&["-z", "--zookeeper_connect"]).is_some() {
-            io.error_line(format!("cub: there is no ZooKeeper; {own} is asked instead"));
+            io.error_line(format!(
+                "cub: there is no ZooKeeper; {own} is asked instead"
+            ));
         }
         settings.set("bootstrap.servers", own);
     }
@@ -159,8 +171,10 @@ async fn zk_ready(io: &mut Io, words: &Words) -> Done {
         return Ok(());
     }
     let limit = Duration::from_secs(words.number(2, "the time-out")?);
-    let addresses: Vec<Address> =
-        hosts.split(',').filter_map(|host| Address::parse(host.trim()).ok()).collect();
+    let addresses: Vec<Address> = hosts
+        .split(',')
+        .filter_map(|host| Address::parse(host.trim()).ok())
+        .collect();
     let is_ready = wait_for(limit, async || {
         for address in &addresses {
             if ask(address, b"ruok", b"imok").await {
@@ -173,7 +187,9 @@ async fn zk_ready(io: &mut Io, words: &Words) -> Done {
         true => Ok(()),
         false => {
             io.flush();
-            Err(Exit::error(format!("ZooKeeper {hosts} did not answer within the time")))
+            Err(Exit::error(format!(
+                "ZooKeeper {hosts} did not answer within the time"
+            )))
         }
     }
 }
@@ -197,12 +213,16 @@ async fn http_ready(io: &mut Io, words: &Words) -> Done {
     let port = u16::try_from(port).map_err(|_| Exit::code(2))?;
     let address = Address::new(&host, port);
     let question = format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n");
-    let is_ready = wait_for(limit, async || ask(&address, question.as_bytes(), b"HTTP/1.").await);
+    let is_ready = wait_for(limit, async || {
+        ask(&address, question.as_bytes(), b"HTTP/1.").await
+    });
     match is_ready.await {
         true => Ok(()),
         false => {
             io.flush();
-            Err(Exit::error(format!("http://{address} did not answer within the time")))
+            Err(Exit::error(format!(
+                "http://{address} did not answer within the time"
+            )))
         }
     }
 }
@@ -211,7 +231,11 @@ async fn http_ready(io: &mut Io, words: &Words) -> Done {
 fn listeners(io: &mut Io, words: &Words) -> Done {
     let advertised = words.plain.get(1).map(String::as_str).unwrap_or_default();
     let mut listeners = Vec::new();
-    for item in advertised.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+    for item in advertised
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+    {
         let parts = item.split_once("://").and_then(|(name, rest)| {
             let (_, port) = rest.rsplit_once(':')?;
             Some(format!("{name}://0.0.0.0:{port}"))
@@ -229,10 +253,13 @@ fn listeners(io: &mut Io, words: &Words) -> Done {
 
 async fn ensure_topic(io: &mut Io, words: &Words) -> Done {
     let path = words.option(&["-f", "--file"]).unwrap_or_default();
-    let seconds = words.option(&["-t", "--timeout"]).and_then(|t| t.parse().ok()).unwrap_or(60);
-    let bytes = RealDisk.read(Path::new(path)).map_err(|error| {
-        Exit::error(format!("cub: {path}: {error}"))
-    })?;
+    let seconds = words
+        .option(&["-t", "--timeout"])
+        .and_then(|t| t.parse().ok())
+        .unwrap_or(60);
+    let bytes = RealDisk
+        .read(Path::new(path))
+        .map_err(|error| Exit::error(format!("cub: {path}: {error}")))?;
     let text = String::from_utf8_lossy(&bytes);
     let topics = topics_of(&text)?;
     let admin = words.settings()?.admin()?;
@@ -268,7 +295,11 @@ async fn ensure_topic(io: &mut Io, words: &Words) -> Done {
 /// One topic a line: `name[:partitions[:replication factor[:policy]]]`, or `name=...` of the same.
 fn topics_of(text: &str) -> Result<Vec<NewTopic>, Exit> {
     let mut topics = Vec::new();
-    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+    {
         let mut parts = line.split([':', '=', ',']).map(str::trim);
         let wrong = || Exit::error(format!("cub: not a topic: {line}"));
         let name = parts.next().ok_or_else(wrong)?.to_owned();
@@ -301,8 +332,10 @@ mod tests {
         assert_eq!((topics[0].name.as_str(), topics[0].partitions), ("a", -1));
         assert_eq!((topics[1].partitions, topics[1].replication_factor), (3, 1));
         assert_eq!(topics[1].configs.len(), 1);
-        let args: Vec<String> =
-            ["kafka-ready", "-b", "h:1", "1", "30"].iter().map(|w| (*w).to_owned()).collect();
+        let args: Vec<String> = ["kafka-ready", "-b", "h:1", "1", "30"]
+            .iter()
+            .map(|w| (*w).to_owned())
+            .collect();
         let words = Words::read(&args);
         assert_eq!(words.plain, ["kafka-ready", "1", "30"]);
         assert_eq!(words.option(&["-b"]), Some("h:1"));

@@ -17,14 +17,22 @@ const PURPOSE: &str =
     "This tool helps to delete records of the given partitions down to the specified offset.";
 
 const OPTIONS: &[Opt] = &[
-    text("bootstrap-server", "server(s) to use for bootstrapping", "REQUIRED: A broker."),
+    text(
+        "bootstrap-server",
+        "server(s) to use for bootstrapping",
+        "REQUIRED: A broker.",
+    ),
     text(
         "offset-json-file",
         "Offset json file path",
         "REQUIRED: {\"partitions\": [{\"topic\": \"a\", \"partition\": 0, \"offset\": 1}], \
          \"version\": 1}",
     ),
-    text("command-config", "command config property file path", "Properties of the admin client."),
+    text(
+        "command-config",
+        "command config property file path",
+        "Properties of the admin client.",
+    ),
     HELP,
     VERSION,
 ];
@@ -56,7 +64,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     if let Some(file) = options.one("command-config")? {
         settings.add_file(file)?;
     }
-    settings.set("bootstrap.servers", options.one("bootstrap-server")?.unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        options.one("bootstrap-server")?.unwrap_or_default(),
+    );
     let admin = settings.admin()?;
     io.line("Executing records delete operation");
     let results = admin.delete_records(&rows).await;
@@ -67,7 +78,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     });
     for ((topic, partition), result) in results {
         match result {
-            Ok(low) => io.line(format!("partition: {topic}-{partition}\tlow_watermark: {low}")),
+            Ok(low) => io.line(format!(
+                "partition: {topic}-{partition}\tlow_watermark: {low}"
+            )),
             Err(error) => {
                 let text = error.exception();
                 io.line(format!("partition: {topic}-{partition}\terror: {text}"));

@@ -15,7 +15,9 @@ pub struct Detail {
 pub fn print_batch(io: &mut Io, position: u64, batch: &Batch, detail: Detail) -> Done {
     let header = &batch.header;
     let attributes = header.attributes;
-    let codec = attributes.compression().map_or("unknown", Compression::name);
+    let codec = attributes
+        .compression()
+        .map_or("unknown", Compression::name);
     let horizon = match attributes.has_delete_horizon() {
         true => format!("OptionalLong[{}]", header.base_timestamp),
         false => "OptionalLong.empty".to_owned(),
@@ -75,7 +77,9 @@ fn record_line(batch: &Batch, record: &Record, detail: Detail) -> Option<String>
     let mut parts = vec!["|".to_owned()];
     if detail.metadata {
         let size = |field: &Option<bytes::Bytes>| {
-            field.as_ref().map_or(-1, |f| i64::try_from(f.len()).unwrap_or(i64::MAX))
+            field
+                .as_ref()
+                .map_or(-1, |f| i64::try_from(f.len()).unwrap_or(i64::MAX))
         };
         let timestamp = match header.attributes.timestamp_type() {
             TimestampType::CreateTime => {
@@ -87,11 +91,18 @@ fn record_line(batch: &Batch, record: &Record, detail: Detail) -> Option<String>
             -1 => -1,
             base => sequence_plus(base, record.offset_delta),
         };
-        let keys: Vec<_> = record.headers.iter().map(|h| String::from_utf8_lossy(&h.key)).collect();
+        let keys: Vec<_> = record
+            .headers
+            .iter()
+            .map(|h| String::from_utf8_lossy(&h.key))
+            .collect();
         parts.push(format!(
             "offset: {} {}: {timestamp} keySize: {} valueSize: {} sequence: {sequence} headerKeys: \
              [{}]",
-            header.base_offset.0.saturating_add(record.offset_delta.into()),
+            header
+                .base_offset
+                .0
+                .saturating_add(record.offset_delta.into()),
             timestamp_name(batch),
             size(&record.key),
             size(&record.value),

@@ -64,7 +64,10 @@ pub fn index(io: &mut Io, file: &str, mode: IndexMode) -> Done {
         let mut reader = SegmentReader::at(&segment, position.max(0) as u64)?;
         if let Some((_, batch)) = reader.next_batch()? {
             let header = &batch.header;
-            let last = header.base_offset.0.saturating_add(header.last_offset_delta.into());
+            let last = header
+                .base_offset
+                .0
+                .saturating_add(header.last_offset_delta.into());
             if last != offset {
                 mismatches.push((offset, last));
             }
@@ -117,7 +120,9 @@ pub fn time_index(io: &mut Io, file: &str, mode: IndexMode) -> Done {
     if !wrong.is_empty() {
         io.error_line(format!("Found timestamp mismatch in :{file}"));
         for (timestamp, found) in wrong {
-            io.error_line(format!("  Index timestamp: {timestamp}, log timestamp: {found}"));
+            io.error_line(format!(
+                "  Index timestamp: {timestamp}, log timestamp: {found}"
+            ));
         }
     }
     if !out_of_order.is_empty() {
@@ -129,9 +134,13 @@ pub fn time_index(io: &mut Io, file: &str, mode: IndexMode) -> Done {
         }
     }
     if !missing.is_empty() {
-        io.error_line(format!("The following indexed offsets are not found in :{file}"));
+        io.error_line(format!(
+            "The following indexed offsets are not found in :{file}"
+        ));
         for (offset, found) in missing {
-            io.error_line(format!("Indexed offset: {offset}, found log offset: {found}"));
+            io.error_line(format!(
+                "Indexed offset: {offset}, found log offset: {found}"
+            ));
         }
     }
     Ok(())
@@ -142,7 +151,10 @@ fn batch_of(segment: &str, offset: i64) -> Result<Option<(i64, i64)>, Exit> {
     let mut reader = SegmentReader::open(segment)?;
     while let Some((_, batch)) = reader.next_batch()? {
         let header = &batch.header;
-        let last = header.base_offset.0.saturating_add(header.last_offset_delta.into());
+        let last = header
+            .base_offset
+            .0
+            .saturating_add(header.last_offset_delta.into());
         if last >= offset {
             return Ok(Some((last, header.max_timestamp.0)));
         }

@@ -20,14 +20,33 @@ const PURPOSE: &str = "This tool helps to parse a log file and dump its contents
 const OPTIONS: &[Opt] = &[
     flag("print-data-log", "Show records with their content."),
     flag("verify-index-only", "Check an index without showing it."),
-    flag("index-sanity-check", "Check an index as a broker does at its start."),
+    flag(
+        "index-sanity-check",
+        "Check an index as a broker does at its start.",
+    ),
     text("files", "file1, file2, ...", "REQUIRED: The files to show."),
-    typed("max-message-size", "Integer", "size", "Accepted; has no effect.").or("5242880"),
-    typed("max-bytes", "Integer", "size", "How much of a segment is read.").or("2147483647"),
+    typed(
+        "max-message-size",
+        "Integer",
+        "size",
+        "Accepted; has no effect.",
+    )
+    .or("5242880"),
+    typed(
+        "max-bytes",
+        "Integer",
+        "size",
+        "How much of a segment is read.",
+    )
+    .or("2147483647"),
     flag("deep-iteration", "Show records."),
-    text("value-decoder-class", "", "Only the string decoder is known.")
-        .or("org.apache.kafka.tools.api.StringDecoder")
-        .optional_argument(),
+    text(
+        "value-decoder-class",
+        "",
+        "Only the string decoder is known.",
+    )
+    .or("org.apache.kafka.tools.api.StringDecoder")
+    .optional_argument(),
     text("key-decoder-class", "", "Only the string decoder is known.")
         .or("org.apache.kafka.tools.api.StringDecoder")
         .optional_argument(),
@@ -56,10 +75,17 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     let options = super::common::parse(OPTIONS, args, PURPOSE)?;
     require(&options, OPTIONS, &["files"])?;
     if let Some(decoder) = DECODERS.iter().find(|name| options.has(name)) {
-        return Err(Exit::error(format!("klamm: --{decoder} is not supported yet")));
+        return Err(Exit::error(format!(
+            "klamm: --{decoder} is not supported yet"
+        )));
     }
     let max_bytes = options.number::<u64>("max-bytes")?.unwrap_or(u64::MAX);
-    for file in options.all("files").iter().flat_map(|list| list.split(',')).map(str::trim) {
+    for file in options
+        .all("files")
+        .iter()
+        .flat_map(|list| list.split(','))
+        .map(str::trim)
+    {
         io.line(format!("Dumping {file}"));
         let extension = Path::new(file).extension().and_then(|e| e.to_str());
         match extension {
@@ -83,7 +109,10 @@ pub enum IndexMode {
 }
 
 fn mode(options: &Options) -> IndexMode {
-    match (options.has("index-sanity-check"), options.has("verify-index-only")) {
+    match (
+        options.has("index-sanity-check"),
+        options.has("verify-index-only"),
+    ) {
         (true, _) => IndexMode::Sanity,
         (false, true) => IndexMode::Verify,
         (false, false) => IndexMode::Show,
@@ -92,8 +121,14 @@ fn mode(options: &Options) -> IndexMode {
 
 /// The offset in a file's name; Kafka's tool takes it for granted.
 pub fn base_offset(file: &str) -> i64 {
-    let name = Path::new(file).file_name().and_then(|n| n.to_str()).unwrap_or_default();
-    name.split(['.', '-']).next().and_then(|n| n.parse().ok()).unwrap_or(0)
+    let name = Path::new(file)
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or_default();
+    name.split(['.', '-'])
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0)
 }
 
 fn segment(io: &mut Io, file: &str, options: &Options, max_bytes: u64) -> Done {
@@ -123,7 +158,10 @@ fn segment(io: &mut Io, file: &str, options: &Options, max_bytes: u64) -> Done {
     }
     let left = batches.left();
     if left > 0 {
-        io.line(format!("Found {left} invalid bytes at the end of {}", name_of(file)));
+        io.line(format!(
+            "Found {left} invalid bytes at the end of {}",
+            name_of(file)
+        ));
     }
     if !gaps.is_empty() {
         io.error_line(format!("Non-consecutive offsets in {file}"));
@@ -135,7 +173,10 @@ fn segment(io: &mut Io, file: &str, options: &Options, max_bytes: u64) -> Done {
 }
 
 fn name_of(file: &str) -> &str {
-    Path::new(file).file_name().and_then(|n| n.to_str()).unwrap_or(file)
+    Path::new(file)
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or(file)
 }
 
 pub fn missing(file: &str) -> Exit {
@@ -151,7 +192,9 @@ pub struct SegmentReader {
 
 impl SegmentReader {
     pub fn open(path: &str) -> Result<SegmentReader, Exit> {
-        let file = RealDisk.open(Path::new(path), OpenMode::Read).map_err(|_| missing(path))?;
+        let file = RealDisk
+            .open(Path::new(path), OpenMode::Read)
+            .map_err(|_| missing(path))?;
         let len = file.len().map_err(|_| missing(path))?;
         let position = 0;
         Ok(SegmentReader {
@@ -177,7 +220,9 @@ impl SegmentReader {
         let Some(prefix) = self.take(position, BatchPrefix::BYTES as u64)? else {
             return Ok(None);
         };
-        let size = BatchPrefix::read(&prefix).ok().and_then(|p| p.size_bytes().ok());
+        let size = BatchPrefix::read(&prefix)
+            .ok()
+            .and_then(|p| p.size_bytes().ok());
         let Some(size) = size else {
             return Ok(None);
         };

@@ -44,26 +44,74 @@ const ODD_CLASSES: &[(ErrorCode, &str)] = &[
     (ErrorCode::MessageTooLarge, "RecordTooLargeException"),
     (ErrorCode::StaleControllerEpoch, "ControllerMovedException"),
     (ErrorCode::OffsetMetadataTooLarge, "OffsetMetadataTooLarge"),
-    (ErrorCode::RecordListTooLarge, "RecordBatchTooLargeException"),
-    (ErrorCode::TopicAuthorizationFailed, "TopicAuthorizationException"),
-    (ErrorCode::GroupAuthorizationFailed, "GroupAuthorizationException"),
-    (ErrorCode::ClusterAuthorizationFailed, "ClusterAuthorizationException"),
+    (
+        ErrorCode::RecordListTooLarge,
+        "RecordBatchTooLargeException",
+    ),
+    (
+        ErrorCode::TopicAuthorizationFailed,
+        "TopicAuthorizationException",
+    ),
+    (
+        ErrorCode::GroupAuthorizationFailed,
+        "GroupAuthorizationException",
+    ),
+    (
+        ErrorCode::ClusterAuthorizationFailed,
+        "ClusterAuthorizationException",
+    ),
     (ErrorCode::TopicAlreadyExists, "TopicExistsException"),
     (ErrorCode::InvalidConfig, "InvalidConfigurationException"),
-    (ErrorCode::OutOfOrderSequenceNumber, "OutOfOrderSequenceException"),
-    (ErrorCode::DuplicateSequenceNumber, "DuplicateSequenceException"),
-    (ErrorCode::InvalidProducerIdMapping, "InvalidPidMappingException"),
-    (ErrorCode::InvalidTransactionTimeout, "InvalidTxnTimeoutException"),
-    (ErrorCode::TransactionalIdAuthorizationFailed, "TransactionalIdAuthorizationException"),
+    (
+        ErrorCode::OutOfOrderSequenceNumber,
+        "OutOfOrderSequenceException",
+    ),
+    (
+        ErrorCode::DuplicateSequenceNumber,
+        "DuplicateSequenceException",
+    ),
+    (
+        ErrorCode::InvalidProducerIdMapping,
+        "InvalidPidMappingException",
+    ),
+    (
+        ErrorCode::InvalidTransactionTimeout,
+        "InvalidTxnTimeoutException",
+    ),
+    (
+        ErrorCode::TransactionalIdAuthorizationFailed,
+        "TransactionalIdAuthorizationException",
+    ),
     (ErrorCode::KafkaStorageError, "KafkaStorageException"),
-    (ErrorCode::SaslAuthenticationFailed, "SaslAuthenticationException"),
-    (ErrorCode::DelegationTokenAuthDisabled, "DelegationTokenDisabledException"),
-    (ErrorCode::DelegationTokenRequestNotAllowed, "UnsupportedByAuthenticationException"),
-    (ErrorCode::DelegationTokenAuthorizationFailed, "DelegationTokenAuthorizationException"),
+    (
+        ErrorCode::SaslAuthenticationFailed,
+        "SaslAuthenticationException",
+    ),
+    (
+        ErrorCode::DelegationTokenAuthDisabled,
+        "DelegationTokenDisabledException",
+    ),
+    (
+        ErrorCode::DelegationTokenRequestNotAllowed,
+        "UnsupportedByAuthenticationException",
+    ),
+    (
+        ErrorCode::DelegationTokenAuthorizationFailed,
+        "DelegationTokenAuthorizationException",
+    ),
     (ErrorCode::NonEmptyGroup, "GroupNotEmptyException"),
-    (ErrorCode::PrincipalDeserializationFailure, "PrincipalDeserializationException"),
-    (ErrorCode::FetchSessionTopicIdError, "FetchSessionTopicIdException"),
-    (ErrorCode::InvalidRegularExpression, "InvalidRegularExpression"),
+    (
+        ErrorCode::PrincipalDeserializationFailure,
+        "PrincipalDeserializationException",
+    ),
+    (
+        ErrorCode::FetchSessionTopicIdError,
+        "FetchSessionTopicIdException",
+    ),
+    (
+        ErrorCode::InvalidRegularExpression,
+        "InvalidRegularExpression",
+    ),
 ];
 
 const MESSAGES: &[(ErrorCode, &str)] = &[
@@ -90,10 +138,7 @@ const MESSAGES: &[(ErrorCode, &str)] = &[
          is not the current leader. For requests intended for any replica, this error \
          indicates that the broker is not a replica of the topic partition.",
     ),
-    (
-        ErrorCode::RequestTimedOut,
-        "The request timed out.",
-    ),
+    (ErrorCode::RequestTimedOut, "The request timed out."),
     (
         ErrorCode::MessageTooLarge,
         "The request included a message larger than the max message size the server will accept.",
@@ -122,10 +167,7 @@ const MESSAGES: &[(ErrorCode, &str)] = &[
         ErrorCode::IllegalGeneration,
         "Specified group generation id is not valid.",
     ),
-    (
-        ErrorCode::InvalidGroupId,
-        "The group id is invalid.",
-    ),
+    (ErrorCode::InvalidGroupId, "The group id is invalid."),
     (
         ErrorCode::UnknownMemberId,
         "The coordinator is not aware of this member.",
@@ -150,10 +192,7 @@ const MESSAGES: &[(ErrorCode, &str)] = &[
         ErrorCode::TopicAlreadyExists,
         "Topic with this name already exists.",
     ),
-    (
-        ErrorCode::InvalidConfig,
-        "Configuration is invalid.",
-    ),
+    (ErrorCode::InvalidConfig, "Configuration is invalid."),
     (
         ErrorCode::SecurityDisabled,
         "Security features are disabled.",
@@ -166,14 +205,8 @@ const MESSAGES: &[(ErrorCode, &str)] = &[
         ErrorCode::ReassignmentInProgress,
         "A partition reassignment is in progress.",
     ),
-    (
-        ErrorCode::NonEmptyGroup,
-        "The group is not empty.",
-    ),
-    (
-        ErrorCode::GroupIdNotFound,
-        "The group id does not exist.",
-    ),
+    (ErrorCode::NonEmptyGroup, "The group is not empty."),
+    (ErrorCode::GroupIdNotFound, "The group id does not exist."),
     (
         ErrorCode::TopicDeletionDisabled,
         "Topic deletion is disabled.",
@@ -230,6 +263,9 @@ mod tests {
     fn names_of_exceptions() {
         assert_eq!(class(ErrorCode::UnknownTopicId), "UnknownTopicIdException");
         assert_eq!(class(ErrorCode::TopicAlreadyExists), "TopicExistsException");
-        assert_eq!(class(ErrorCode::InvalidTopicException), "InvalidTopicException");
+        assert_eq!(
+            class(ErrorCode::InvalidTopicException),
+            "InvalidTopicException"
+        );
     }
 }

@@ -12,10 +12,18 @@ use super::exit::{Done, Exit};
 use super::io::Io;
 
 const FEATURE: Argument = option(&["--feature"], "FEATURE", "feature=level.").many();
-const METADATA: Argument = option(&["--metadata"], "METADATA", "(DEPRECATED) A metadata version.");
+const METADATA: Argument = option(
+    &["--metadata"],
+    "METADATA",
+    "(DEPRECATED) A metadata version.",
+);
 const DRY_RUN: Argument = switch(&["--dry-run"], "Only check.");
 
-const fn command(name: &'static str, help: &'static str, arguments: &'static [Argument]) -> Command {
+const fn command(
+    name: &'static str,
+    help: &'static str,
+    arguments: &'static [Argument],
+) -> Command {
     Command {
         name,
         help,
@@ -41,7 +49,11 @@ const TOOL: Command = Command {
             "Raise features.",
             &[
                 METADATA,
-                option(&["--release-version"], "RELEASE_VERSION", "The features of a release."),
+                option(
+                    &["--release-version"],
+                    "RELEASE_VERSION",
+                    "The features of a release.",
+                ),
                 FEATURE,
                 DRY_RUN,
             ],
@@ -51,7 +63,11 @@ const TOOL: Command = Command {
             "Lower features.",
             &[
                 METADATA,
-                option(&["--release-version"], "RELEASE_VERSION", "The features of a release."),
+                option(
+                    &["--release-version"],
+                    "RELEASE_VERSION",
+                    "The features of a release.",
+                ),
                 FEATURE,
                 switch(&["--unsafe"], "Even if something is lost."),
                 DRY_RUN,
@@ -60,14 +76,26 @@ const TOOL: Command = Command {
         command(
             "disable",
             "Turn features off.",
-            &[FEATURE, switch(&["--unsafe"], "Even if something is lost."), DRY_RUN],
+            &[
+                FEATURE,
+                switch(&["--unsafe"], "Even if something is lost."),
+                DRY_RUN,
+            ],
         ),
         command(
             "version-mapping",
             "The features that belong to a metadata version.",
-            &[option(&["--release-version"], "RELEASE_VERSION", "Which version.")],
+            &[option(
+                &["--release-version"],
+                "RELEASE_VERSION",
+                "Which version.",
+            )],
         ),
-        command("feature-dependencies", "What a feature level needs.", &[FEATURE.required()]),
+        command(
+            "feature-dependencies",
+            "What a feature level needs.",
+            &[FEATURE.required()],
+        ),
     ],
 };
 
@@ -174,11 +202,15 @@ pub fn print_dependencies(io: &mut Io, features: &[&str]) -> Done {
 
 fn feature_level(text: &str) -> Result<(String, i16), Exit> {
     let wrong = || {
-        Exit::error(format!("Can't parse feature=level string {text}: equals sign not found."))
+        Exit::error(format!(
+            "Can't parse feature=level string {text}: equals sign not found."
+        ))
     };
     let (name, level) = text.split_once('=').ok_or_else(wrong)?;
     let level = level.trim().parse().map_err(|_| {
-        Exit::error(format!("Can't parse feature=level string {text}: unable to parse {level} as a short."))
+        Exit::error(format!(
+            "Can't parse feature=level string {text}: unable to parse {level} as a short."
+        ))
     })?;
     Ok((name.trim().to_owned(), level))
 }
@@ -189,8 +221,7 @@ fn failed(error: AdminError) -> Exit {
 
 async fn describe(io: &mut Io, admin: &Admin) -> Done {
     let connection = admin.client.any().await;
-    let connection =
-        connection.map_err(|e| failed(AdminError::peer("describeFeatures", e)))?;
+    let connection = connection.map_err(|e| failed(AdminError::peer("describeFeatures", e)))?;
     let Some(answer) = connection.versions().answer.as_deref() else {
         return Ok(());
     };
@@ -202,7 +233,13 @@ async fn describe(io: &mut Io, admin: &Admin) -> Done {
     let mut rows: Vec<(&str, i16, i16)> = answer
         .supported_features
         .iter()
-        .map(|feature| (feature.name.as_str(), feature.min_version, feature.max_version))
+        .map(|feature| {
+            (
+                feature.name.as_str(),
+                feature.min_version,
+                feature.max_version,
+            )
+        })
         .collect();
     rows.sort_unstable();
     let epoch = answer.finalized_features_epoch;
@@ -252,7 +289,10 @@ async fn update(io: &mut Io, admin: &Admin, given: &Given) -> Done {
         .with_timeout_ms(30_000)
         .with_feature_updates(updates.iter().map(row).collect())
         .with_validate_only(is_dry);
-    let answer = admin.any("updateFeatures", &request).await.map_err(failed)?;
+    let answer = admin
+        .any("updateFeatures", &request)
+        .await
+        .map_err(failed)?;
     // Before version 2 each feature has a result of its own.
     let whole = check(answer.error_code, answer.error_message.as_ref()).err();
     let done = match verb {
@@ -262,7 +302,10 @@ async fn update(io: &mut Io, admin: &Admin, given: &Given) -> Done {
     };
     let mut failures = 0;
     for (name, level) in &updates {
-        let own = answer.results.iter().find(|row| row.feature.as_str() == name);
+        let own = answer
+            .results
+            .iter()
+            .find(|row| row.feature.as_str() == name);
         let own = own.and_then(|row| check(row.error_code, row.error_message.as_ref()).err());
         let to = match verb {
             "disable" => String::new(),
@@ -271,7 +314,11 @@ async fn update(io: &mut Io, admin: &Admin, given: &Given) -> Done {
         match own.as_ref().or(whole.as_ref()) {
             Some(error) => {
                 failures += 1;
-                let helping = if is_dry || whole.is_some() { "Can not" } else { "Could not" };
+                let helping = if is_dry || whole.is_some() {
+                    "Can not"
+                } else {
+                    "Could not"
+                };
                 io.line(format!("{helping} {verb} {name}{to}. {}", error.message()));
             }
             None if is_dry => io.line(format!("{name} can be {done}{to}.")),
@@ -280,9 +327,10 @@ async fn update(io: &mut Io, admin: &Admin, given: &Given) -> Done {
     }
     match failures {
         0 => Ok(()),
-        count => {
-            Err(Exit::error(format!("{count} out of {} operation(s) failed.", updates.len())))
-        }
+        count => Err(Exit::error(format!(
+            "{count} out of {} operation(s) failed.",
+            updates.len()
+        ))),
     }
 }
 
@@ -293,18 +341,20 @@ fn updates(io: &mut Io, given: &Given, verb: &str) -> Result<Vec<(String, i16)>,
         let known = METADATA_VERSIONS.iter().rev();
         let release = |name: &str| name.split("-IV").next() == Some(version);
         let mut known = known.filter(|(_, name)| *name == version || release(name));
-        let (level, _) = known.next().ok_or_else(|| {
-            Exit::error(format!("Unsupported metadata.version {version}."))
-        })?;
+        let (level, _) = known
+            .next()
+            .ok_or_else(|| Exit::error(format!("Unsupported metadata.version {version}.")))?;
         updates.push(("metadata.version".to_owned(), *level));
     }
     if let Some(release) = given.one("--release-version") {
         let found = MAPPINGS.iter().find(|(names, ..)| names.contains(&release));
-        let (_, level, _, levels) = found.ok_or_else(|| {
-            Exit::error(format!("Unknown release version '{release}'."))
-        })?;
+        let (_, level, _, levels) =
+            found.ok_or_else(|| Exit::error(format!("Unknown release version '{release}'.")))?;
         updates.push(("metadata.version".to_owned(), *level));
-        let rest = MAPPED.iter().zip(levels).map(|(name, level)| ((*name).to_owned(), *level));
+        let rest = MAPPED
+            .iter()
+            .zip(levels)
+            .map(|(name, level)| ((*name).to_owned(), *level));
         updates.extend(rest);
     }
     for feature in given.all("--feature") {

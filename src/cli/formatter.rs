@@ -65,7 +65,11 @@ impl Deserializer {
             Some("FloatDeserializer") => Deserializer::Float,
             Some("DoubleDeserializer") => Deserializer::Double,
             Some("BooleanDeserializer") => Deserializer::Boolean,
-            _ => return Err(Exit::error(format!("java.lang.ClassNotFoundException: {class}"))),
+            _ => {
+                return Err(Exit::error(format!(
+                    "java.lang.ClassNotFoundException: {class}"
+                )));
+            }
         })
     }
 
@@ -100,9 +104,8 @@ impl Formatter {
             _ => return Err(Exit::error(class)),
         };
         let flag = |name: &str| properties.flag(name, false);
-        let bytes = |name: &str, default: &str| {
-            properties.get(name).unwrap_or(default).as_bytes().to_vec()
-        };
+        let bytes =
+            |name: &str, default: &str| properties.get(name).unwrap_or(default).as_bytes().to_vec();
         Ok(Formatter {
             is_silent,
             print: Print {
@@ -160,7 +163,8 @@ impl Formatter {
             columns.push(format!("Offset:{}", record.offset).into_bytes());
         }
         if self.print.epoch {
-            columns.push(format!("Epoch:{}", record.leader_epoch).into_bytes());
+            // Kafka's tool loses the epoch on the way to its formatter.
+            columns.push(b"Epoch:NOT_PRESENT".to_vec());
         }
         if self.print.headers {
             columns.push(self.headers_column(record)?);
@@ -210,7 +214,6 @@ mod tests {
             topic: "t".to_owned(),
             partition: 2,
             offset: 7,
-            leader_epoch: 1,
             timestamp_ms: 99,
             is_append_time: false,
             key: None,
@@ -221,7 +224,9 @@ mod tests {
 
     fn show(properties: &[(&str, &str)], record: &Incoming) -> String {
         let mut settings = Settings::default();
-        properties.iter().for_each(|(name, value)| settings.set(name, value));
+        properties
+            .iter()
+            .for_each(|(name, value)| settings.set(name, value));
         let formatter = Formatter::new("x.DefaultMessageFormatter", &settings).unwrap();
         let mut out = Vec::new();
         formatter.write(record, &mut out).unwrap();
@@ -231,14 +236,25 @@ mod tests {
     #[test]
     fn columns_in_kafkas_order() {
         assert_eq!(show(&[], &record()), "v\n");
-        let all = ["timestamp", "partition", "offset", "epoch", "headers", "key"];
+        let all = [
+            "timestamp",
+            "partition",
+            "offset",
+            "epoch",
+            "headers",
+            "key",
+        ];
         let all: Vec<String> = all.iter().map(|name| format!("print.{name}")).collect();
         let all: Vec<(&str, &str)> = all.iter().map(|name| (name.as_str(), "true")).collect();
         assert_eq!(
             show(&all, &record()),
-            "CreateTime:99\tPartition:2\tOffset:7\tEpoch:1\tNO_HEADERS\tnull\tv\n"
+            "CreateTime:99\tPartition:2\tOffset:7\tEpoch:NOT_PRESENT\tNO_HEADERS\tnull\tv\n"
         );
-        let only_key = [("print.key", "true"), ("print.value", "false"), ("null.literal", "-")];
+        let only_key = [
+            ("print.key", "true"),
+            ("print.value", "false"),
+            ("null.literal", "-"),
+        ];
         assert_eq!(show(&only_key, &record()), "-\n");
         let mut number = record();
         number.value = Some(Bytes::from_static(&[0, 0, 0, 5]));

@@ -21,9 +21,17 @@ const OPTIONS: &[Opt] = &[
         "HOST1:PORT1,...,HOST3:PORT3",
         "REQUIRED. Brokers, HOST1:PORT1,HOST2:PORT2.",
     ),
-    text("topic-partitions", "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3", "The partitions."),
+    text(
+        "topic-partitions",
+        "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3",
+        "The partitions.",
+    ),
     text("topic", "topic", "The topics, by pattern; all if left out."),
-    text("partitions", "partition ids", "The partitions, by number; all if left out."),
+    text(
+        "partitions",
+        "partition ids",
+        "The partitions, by number; all if left out.",
+    ),
     text(
         "time",
         "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local \
@@ -31,7 +39,11 @@ const OPTIONS: &[Opt] = &[
         "Which offset: the first whose record is not older than a timestamp, or a special one.",
     )
     .or("latest"),
-    text("command-config", "config file", "Properties of the admin client."),
+    text(
+        "command-config",
+        "config file",
+        "Properties of the admin client.",
+    ),
     flag("exclude-internal-topics", "Leave out internal topics."),
     HELP,
     VERSION,
@@ -52,15 +64,23 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     if let Some(file) = options.one("command-config")? {
         settings.add_file(file)?;
     }
-    settings.set("bootstrap.servers", options.one("bootstrap-server")?.unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        options.one("bootstrap-server")?.unwrap_or_default(),
+    );
     let admin = settings.admin()?;
     let topics = admin.list_topics().await.map_err(occurred)?;
     let exclude = options.has("exclude-internal-topics");
     let wanted = wanted(&admin, &topics, &rules, exclude);
     if wanted.is_empty() {
-        return Err(failed("Could not match any topic-partitions with the specified filters"));
+        return Err(failed(
+            "Could not match any topic-partitions with the specified filters",
+        ));
     }
-    let rows: Vec<_> = wanted.into_iter().map(|partition| (partition, spec)).collect();
+    let rows: Vec<_> = wanted
+        .into_iter()
+        .map(|partition| (partition, spec))
+        .collect();
     for ((topic, partition), found) in admin.list_offsets(&rows, false).await.map_err(occurred)? {
         match found {
             Ok(found) if found.offset >= 0 => {
@@ -87,7 +107,11 @@ fn occurred(error: AdminError) -> Exit {
 /// An exception of the parser, as this tool prints it.
 fn tersely(exit: Exit) -> Exit {
     let class = "Exception in thread \"main\" joptsimple.";
-    match exit.err.strip_prefix(class).and_then(|rest| rest.split_once(": ")) {
+    match exit
+        .err
+        .strip_prefix(class)
+        .and_then(|rest| rest.split_once(": "))
+    {
         Some((_, message)) => failed(message.trim_end()),
         None => exit,
     }
@@ -131,7 +155,9 @@ fn rules(options: &Options) -> Result<Vec<Rule>, Exit> {
     let topic = options.one("topic")?;
     let partitions = options.one("partitions")?;
     if by_rule.is_some() && (topic.is_some() || partitions.is_some()) {
-        return Err(failed("--topic-partitions cannot be used with --topic or --partitions"));
+        return Err(failed(
+            "--topic-partitions cannot be used with --topic or --partitions",
+        ));
     }
     if let Some(text) = by_rule {
         return text.split(',').map(rule).collect();
@@ -157,7 +183,8 @@ fn rules(options: &Options) -> Result<Vec<Rule>, Exit> {
 
 fn rule(text: &str) -> Result<Rule, Exit> {
     let terse = "org.apache.kafka.tools.TerseException";
-    let invalid = || failed(format!("{terse}: Invalid rule specification: {text}"));
+    let message = format!("{terse}: Invalid rule specification: {text}");
+    let invalid = || failed(format!("{message}\njava.lang.RuntimeException: {message}"));
     let (topic, partitions) = match text.split_once(':') {
         Some((topic, partitions)) => (topic, Some(partitions)),
         None => (text, None),
@@ -189,7 +216,10 @@ fn wanted(
 ) -> Vec<(String, i32)> {
     let cluster = admin.client.cluster();
     let mut wanted = Vec::new();
-    for topic in topics.iter().filter(|t| !(exclude_internal && t.is_internal)) {
+    for topic in topics
+        .iter()
+        .filter(|t| !(exclude_internal && t.is_internal))
+    {
         let view = cluster.topics.get(&topic.name);
         for partition in view.iter().flat_map(|view| &view.partitions) {
             let index = partition.index;

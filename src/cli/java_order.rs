@@ -7,8 +7,9 @@
 
 /// `String.hashCode`.
 pub fn hash_code(text: &str) -> i32 {
-    text.encode_utf16()
-        .fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+    text.encode_utf16().fold(0_i32, |hash, unit| {
+        hash.wrapping_mul(31).wrapping_add(i32::from(unit))
+    })
 }
 
 /// How many buckets a map has after `count` insertions.

@@ -15,19 +15,40 @@ use super::settings::Settings;
 use crate::host::{Disk, RealDisk};
 use crate::types::ErrorCode;
 
-const PURPOSE: &str =
-    "This tool attempts to elect a new leader for a set of topic partitions. The type of elections \
+const PURPOSE: &str = "This tool attempts to elect a new leader for a set of topic partitions. The type of elections \
      supported are preferred replicas and unclean replicas.";
 
 const OPTIONS: &[Opt] = &[
     text("bootstrap-server", "host:port", "A broker."),
-    text("admin.config", "config file", "(DEPRECATED) The same as command-config."),
-    text("command-config", "Config file", "Properties of the admin client."),
-    text("path-to-json-file", "Path to JSON file", "{\"partitions\": [{\"topic\": \"a\", \"partition\": 0}]}"),
+    text(
+        "admin.config",
+        "config file",
+        "(DEPRECATED) The same as command-config.",
+    ),
+    text(
+        "command-config",
+        "Config file",
+        "Properties of the admin client.",
+    ),
+    text(
+        "path-to-json-file",
+        "Path to JSON file",
+        "{\"partitions\": [{\"topic\": \"a\", \"partition\": 0}]}",
+    ),
     text("topic", "topic name", "The topic; with --partition."),
-    typed("partition", "Integer", "partition id", "The partition; with --topic."),
+    typed(
+        "partition",
+        "Integer",
+        "partition id",
+        "The partition; with --topic.",
+    ),
     flag("all-topic-partitions", "All partitions."),
-    typed("election-type", "[PREFERRED,UNCLEAN]", "election type", "preferred or unclean."),
+    typed(
+        "election-type",
+        "[PREFERRED,UNCLEAN]",
+        "election type",
+        "preferred or unclean.",
+    ),
     HELP,
     VERSION,
 ];
@@ -51,7 +72,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         return Err(Exit::usage(PURPOSE, OPTIONS));
     }
     help_or_version(&options, OPTIONS, PURPOSE)?;
-    let missing = ["election-type", "bootstrap-server"].into_iter().filter(|n| !options.has(n));
+    let missing = ["election-type", "bootstrap-server"]
+        .into_iter()
+        .filter(|n| !options.has(n));
     let missing: Vec<&str> = missing.collect();
     if !missing.is_empty() {
         let text = format!("Missing required option(s): {}", missing.join(", "));
@@ -66,16 +89,29 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         return Err(Exit::caught(FAILED, &text));
     }
     if options.has("topic") != options.has("partition") {
-        let name = if options.has("topic") { "partition" } else { "topic" };
-        return Err(Exit::caught(FAILED, &format!("Missing required option(s): {name}")));
+        let name = if options.has("topic") {
+            "partition"
+        } else {
+            "topic"
+        };
+        return Err(Exit::caught(
+            FAILED,
+            &format!("Missing required option(s): {name}"),
+        ));
     }
-    let kind = options.one("election-type").map_err(caught)?.unwrap_or_default();
+    let kind = options
+        .one("election-type")
+        .map_err(caught)?
+        .unwrap_or_default();
     let (name, election_type) = match kind.to_ascii_lowercase().as_str() {
         "preferred" => ("PREFERRED", 0),
         "unclean" => ("UNCLEAN", 1),
         _ => {
             let text = format!("Cannot parse argument '{kind}' of option election-type");
-            return Err(Exit::caught("joptsimple.OptionArgumentConversionException", &text));
+            return Err(Exit::caught(
+                "joptsimple.OptionArgumentConversionException",
+                &text,
+            ));
         }
     };
     let partitions = partitions(&options)?;
@@ -116,16 +152,28 @@ fn partitions(options: &Options) -> Result<Option<Vec<(String, i32)>>, Exit> {
         return Ok(None);
     }
     if let Some(path) = options.one("path-to-json-file").map_err(caught)? {
-        let bytes = RealDisk.read(Path::new(path)).map_err(|_| {
-            Exit::caught("java.nio.file.NoSuchFileException", path)
-        })?;
+        let bytes = RealDisk
+            .read(Path::new(path))
+            .map_err(|_| Exit::caught("java.nio.file.NoSuchFileException", path))?;
         let file: File = serde_json::from_slice(&bytes).map_err(|_| {
             let text = "Replica election data is empty";
-            Exit::caught("org.apache.kafka.server.common.AdminOperationException", text)
+            Exit::caught(
+                "org.apache.kafka.server.common.AdminOperationException",
+                text,
+            )
         })?;
-        return Ok(Some(file.partitions.into_iter().map(|r| (r.topic, r.partition)).collect()));
+        return Ok(Some(
+            file.partitions
+                .into_iter()
+                .map(|r| (r.topic, r.partition))
+                .collect(),
+        ));
     }
-    let topic = options.one("topic").map_err(caught)?.unwrap_or_default().to_owned();
+    let topic = options
+        .one("topic")
+        .map_err(caught)?
+        .unwrap_or_default()
+        .to_owned();
     let partition = options.number("partition").map_err(caught)?.unwrap_or(0);
     Ok(Some(vec![(topic, partition)]))
 }
@@ -141,18 +189,27 @@ fn report(io: &mut Io, kind: &str, results: Vec<(String, Option<AdminError>)>) -
     }
     if !done.is_empty() {
         let names = done.join(", ");
-        io.line(format!("Successfully completed leader election ({kind}) for partitions {names}"));
+        io.line(format!(
+            "Successfully completed leader election ({kind}) for partitions {names}"
+        ));
     }
     if !not_needed.is_empty() {
         let names = not_needed.join(", ");
-        io.line(format!("Valid replica already elected for partitions {names}"));
+        io.line(format!(
+            "Valid replica already elected for partitions {names}"
+        ));
     }
     for (name, error) in &failed {
         let text = error.exception();
-        io.line(format!("Error completing leader election ({kind}) for partition: {name}: {text}"));
+        io.line(format!(
+            "Error completing leader election ({kind}) for partition: {name}: {text}"
+        ));
     }
     match failed.len() {
         0 => Ok(()),
-        count => Err(Exit::caught(FAILED, &format!("{count} replica(s) could not be elected"))),
+        count => Err(Exit::caught(
+            FAILED,
+            &format!("{count} replica(s) could not be elected"),
+        )),
     }
 }

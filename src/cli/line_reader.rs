@@ -62,7 +62,8 @@ impl LineReader {
             }
         }
         if self.parse_key
-            && let Some((key, after)) = self.cut(&line, rest, &self.key_separator, "key separator")?
+            && let Some((key, after)) =
+                self.cut(&line, rest, &self.key_separator, "key separator")?
         {
             record.key = self.field(key);
             rest = after;
@@ -129,7 +130,9 @@ mod tests {
 
     fn reader(properties: &[(&str, &str)]) -> LineReader {
         let mut settings = Settings::default();
-        properties.iter().for_each(|(name, value)| settings.set(name, value));
+        properties
+            .iter()
+            .for_each(|(name, value)| settings.set(name, value));
         LineReader::new(&settings)
     }
 
@@ -137,9 +140,16 @@ mod tests {
     fn parts_of_a_line() {
         let mut plain = reader(&[]);
         assert_eq!(plain.parse(b"a\tb").unwrap().value.unwrap(), "a\tb");
-        let keyed = [("parse.key", "true"), ("key.separator", ":"), ("null.marker", "NULL")];
+        let keyed = [
+            ("parse.key", "true"),
+            ("key.separator", ":"),
+            ("null.marker", "NULL"),
+        ];
         let record = reader(&keyed).parse(b"k:v:w").unwrap();
-        assert_eq!((record.key.unwrap(), record.value.unwrap()), ("k".into(), "v:w".into()));
+        assert_eq!(
+            (record.key.unwrap(), record.value.unwrap()),
+            ("k".into(), "v:w".into())
+        );
         let record = reader(&keyed).parse(b"NULL:NULL").unwrap();
         assert_eq!((record.key, record.value), (None, None));
         let both = [("parse.key", "true"), ("parse.headers", "true")];

@@ -20,10 +20,24 @@ const OPTIONS: &[Opt] = &[
         "The server(s) to use for bootstrapping",
         "REQUIRED: A broker.",
     ),
-    text("command-config", "Admin client property file", "Properties of the admin client."),
+    text(
+        "command-config",
+        "Admin client property file",
+        "Properties of the admin client.",
+    ),
     flag("describe", "Describe the log directories."),
-    text("topic-list", "Topic list", "Only these topics, \"topic1,topic2\".").or(""),
-    text("broker-list", "Broker list", "Only these brokers, \"0,1,2\".").or(""),
+    text(
+        "topic-list",
+        "Topic list",
+        "Only these topics, \"topic1,topic2\".",
+    )
+    .or(""),
+    text(
+        "broker-list",
+        "Broker list",
+        "Only these brokers, \"0,1,2\".",
+    )
+    .or(""),
     HELP,
     VERSION,
 ];
@@ -35,7 +49,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     if let Some(file) = options.one("command-config")? {
         settings.add_file(file)?;
     }
-    settings.set("bootstrap.servers", options.one("bootstrap-server")?.unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        options.one("bootstrap-server")?.unwrap_or_default(),
+    );
     let admin = settings.admin()?;
     let failed = |error: AdminError| Exit::error(error.exception());
     let cluster = admin.describe_cluster(false).await.map_err(failed)?;
@@ -57,8 +74,14 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         described.push(log_dirs(&admin, *broker, &topics).await.map_err(failed)?);
     }
     let ids: Vec<String> = brokers.iter().map(i32::to_string).collect();
-    io.line(format!("Received log directory information from brokers {}", ids.join(",")));
-    io.line(format!("{{\"brokers\":[{}],\"version\":1}}", described.join(",")));
+    io.line(format!(
+        "Received log directory information from brokers {}",
+        ids.join(",")
+    ));
+    io.line(format!(
+        "{{\"brokers\":[{}],\"version\":1}}",
+        described.join(",")
+    ));
     Ok(())
 }
 
@@ -71,7 +94,11 @@ fn named_brokers(list: &str, alive: &[i32]) -> Result<Vec<i32>, Exit> {
         })?);
     }
     let texts = |ids: &[i32]| ids.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
-    let missing: Vec<i32> = named.iter().copied().filter(|id| !alive.contains(id)).collect();
+    let missing: Vec<i32> = named
+        .iter()
+        .copied()
+        .filter(|id| !alive.contains(id))
+        .collect();
     match missing.is_empty() {
         true => Ok(named),
         false => Err(Exit::error(format!(

@@ -72,7 +72,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
 
 fn failed(error: AdminError) -> Exit {
     let text = error.exception();
-    Exit::error(format!("{text}\njava.util.concurrent.ExecutionException: {text}\n"))
+    Exit::error(format!(
+        "{text}\njava.util.concurrent.ExecutionException: {text}\n"
+    ))
 }
 
 async fn quorum(admin: &Admin) -> Answer<DescribeQuorumResponse> {
@@ -103,19 +105,34 @@ async fn describe(io: &mut Io, given: &Given) -> Done {
     let answer = quorum(&admin).await.map_err(failed)?;
     let mut partitions = answer.topics.iter().flat_map(|topic| &topic.partitions);
     let Some(partition) = partitions.next() else {
-        return Err(Exit::error("The answer names no partition of the metadata topic"));
+        return Err(Exit::error(
+            "The answer names no partition of the metadata topic",
+        ));
     };
     if given.has("--replication") {
         let now_ms = admin.client.now_ms();
         let leader = partition.leader_id.0;
-        let ends = partition.current_voters.iter().filter(|v| v.replica_id.0 == leader);
+        let ends = partition
+            .current_voters
+            .iter()
+            .filter(|v| v.replica_id.0 == leader);
         let end = ends.map(|v| v.log_end_offset).next().unwrap_or(0);
         let age = given.has("--human-readable").then_some(now_ms);
         let mut rows = Vec::new();
         let voters = &partition.current_voters;
         let row = |state: &ReplicaState, status: &str| replication_row(state, end, age, status);
-        rows.extend(voters.iter().filter(|v| v.replica_id.0 == leader).map(|v| row(v, "Leader")));
-        rows.extend(voters.iter().filter(|v| v.replica_id.0 != leader).map(|v| row(v, "Follower")));
+        rows.extend(
+            voters
+                .iter()
+                .filter(|v| v.replica_id.0 == leader)
+                .map(|v| row(v, "Leader")),
+        );
+        rows.extend(
+            voters
+                .iter()
+                .filter(|v| v.replica_id.0 != leader)
+                .map(|v| row(v, "Follower")),
+        );
         rows.extend(partition.observers.iter().map(|o| row(o, "Observer")));
         let header = [
             "NodeId",
@@ -129,11 +146,7 @@ async fn describe(io: &mut Io, given: &Given) -> Done {
         io.line(table(&header, &rows, "\t"));
         return Ok(());
     }
-    let cluster = admin.describe_cluster(false).await;
-    let cluster_id = match cluster {
-        Ok(cluster) => cluster.cluster_id,
-        Err(_) => admin.describe_controllers().await.map_err(failed)?.cluster_id,
-    };
+    let cluster_id = admin.describe_cluster(false).await.map_err(failed)?.cluster_id;
     print_status(io, &cluster_id, &answer);
     Ok(())
 }
@@ -161,7 +174,12 @@ fn replication_row(
 }
 
 fn print_status(io: &mut Io, cluster_id: &str, answer: &DescribeQuorumResponse) {
-    let Some(partition) = answer.topics.iter().flat_map(|topic| &topic.partitions).next() else {
+    let Some(partition) = answer
+        .topics
+        .iter()
+        .flat_map(|topic| &topic.partitions)
+        .next()
+    else {
         return;
     };
     let leader = partition.leader_id.0;
@@ -170,7 +188,10 @@ fn print_status(io: &mut Io, cluster_id: &str, answer: &DescribeQuorumResponse) 
     let end = of_leader.map_or(0, |voter| voter.log_end_offset);
     let caught_up = of_leader.map_or(-1, |voter| voter.last_caught_up_timestamp);
     let followers = || voters.iter().filter(|v| v.replica_id.0 != leader);
-    let lag = followers().map(|v| end - v.log_end_offset).max().unwrap_or(0);
+    let lag = followers()
+        .map(|v| end - v.log_end_offset)
+        .max()
+        .unwrap_or(0);
     let lag_ms = followers()
         .map(|v| match v.last_caught_up_timestamp {
             -1 => -1,
@@ -184,12 +205,21 @@ fn print_status(io: &mut Io, cluster_id: &str, answer: &DescribeQuorumResponse) 
     };
     io.line(format!("ClusterId:              {cluster_id}"));
     io.line(format!("LeaderId:               {leader}"));
-    io.line(format!("LeaderEpoch:            {}", partition.leader_epoch));
-    io.line(format!("HighWatermark:          {}", partition.high_watermark));
+    io.line(format!(
+        "LeaderEpoch:            {}",
+        partition.leader_epoch
+    ));
+    io.line(format!(
+        "HighWatermark:          {}",
+        partition.high_watermark
+    ));
     io.line(format!("MaxFollowerLag:         {lag}"));
     io.line(format!("MaxFollowerLagTimeMs:   {lag_ms}"));
     io.line(format!("CurrentVoters:          {}", show(voters)));
-    io.line(format!("CurrentObservers:       {}", show(&partition.observers)));
+    io.line(format!(
+        "CurrentObservers:       {}",
+        show(&partition.observers)
+    ));
 }
 
 fn node_json(state: &ReplicaState, answer: &DescribeQuorumResponse) -> String {
@@ -201,9 +231,17 @@ fn node_json(state: &ReplicaState, answer: &DescribeQuorumResponse) -> String {
     let node = answer.nodes.iter().find(|node| node.node_id.0 == id);
     let endpoints = node.map(|node| {
         let items = node.listeners.iter().map(|listener| {
-            format!("\"{}://{}:{}\"", listener.name.as_str(), listener.host.as_str(), listener.port)
+            format!(
+                "\"{}://{}:{}\"",
+                listener.name.as_str(),
+                listener.host.as_str(),
+                listener.port
+            )
         });
-        format!(", \"endpoints\": [{}]", items.collect::<Vec<_>>().join(", "))
+        format!(
+            ", \"endpoints\": [{}]",
+            items.collect::<Vec<_>>().join(", ")
+        )
     });
     let endpoints = endpoints.unwrap_or_default();
     format!("{{\"id\": {id}, \"directoryId\": {directory}{endpoints}}}")
@@ -213,11 +251,15 @@ async fn remove(io: &mut Io, given: &Given) -> Done {
     let text_of = |name| given.one(name).unwrap_or_default();
     let id: i32 = text_of("--controller-id").parse().unwrap_or(-1);
     if id < 0 {
-        return Err(Exit::error(format!("Invalid negative --controller-id: {id}")));
+        return Err(Exit::error(format!(
+            "Invalid negative --controller-id: {id}"
+        )));
     }
     let directory = text_of("--controller-directory-id");
     let Some(uuid) = parse_base64_uuid(directory) else {
-        return Err(Exit::error(format!("Failed to parse --controller-directory-id: {directory}")));
+        return Err(Exit::error(format!(
+            "Failed to parse --controller-directory-id: {directory}"
+        )));
     };
     let what = format!("KRaft controller {id} with directory id {directory}");
     if given.has("--dry-run") {
@@ -229,7 +271,10 @@ async fn remove(io: &mut Io, given: &Given) -> Done {
         .with_voter_id(id.into())
         .with_voter_directory_id(uuid);
     let admin = admin(given)?;
-    let answer = admin.any("removeRaftVoter", &request).await.map_err(failed)?;
+    let answer = admin
+        .any("removeRaftVoter", &request)
+        .await
+        .map_err(failed)?;
     check(answer.error_code, answer.error_message.as_ref()).map_err(failed)?;
     io.line(format!("Removed {what}."));
     Ok(())

@@ -16,8 +16,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arg {
     None,
-    Required { kind: &'static str, name: &'static str },
-    Optional { kind: &'static str, name: &'static str },
+    Required {
+        kind: &'static str,
+        name: &'static str,
+    },
+    Optional {
+        kind: &'static str,
+        name: &'static str,
+    },
 }
 
 /// One option of a tool.
@@ -117,8 +123,6 @@ impl OptionError {
 pub struct Options {
     table: &'static [Opt],
     given: BTreeMap<&'static str, Vec<String>>,
-    /// In the order they were first given.
-    order: Vec<&'static str>,
     pub words: Vec<String>,
 }
 
@@ -127,7 +131,6 @@ impl Options {
         let mut options = Options {
             table,
             given: BTreeMap::new(),
-            order: Vec::new(),
             words: Vec::new(),
         };
         let mut rest = args.iter().peekable();
@@ -153,9 +156,6 @@ impl Options {
                     rest.next_if(|next| !looks_like_option(next)).cloned()
                 }
             };
-            if !options.given.contains_key(opt.name) {
-                options.order.push(opt.name);
-            }
             options.given.entry(opt.name).or_default().extend(value);
         }
         options.check_required()?;
@@ -163,7 +163,12 @@ impl Options {
     }
 
     fn check_required(&self) -> Result<(), OptionError> {
-        let missing: Vec<&str> = self.table.iter().filter(|o| o.is_required).map(|o| o.name).collect();
+        let missing: Vec<&str> = self
+            .table
+            .iter()
+            .filter(|o| o.is_required)
+            .map(|o| o.name)
+            .collect();
         let missing: Vec<&str> = missing.into_iter().filter(|name| !self.has(name)).collect();
         if missing.is_empty() || self.has("help") || self.has("version") {
             return Ok(());
@@ -175,15 +180,6 @@ impl Options {
     /// Whether the option was given.
     pub fn has(&self, name: &str) -> bool {
         self.given.contains_key(name)
-    }
-
-    /// Every option that was given, in order.
-    pub fn order(&self) -> &[&'static str] {
-        &self.order
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.given.is_empty()
     }
 
     /// All arguments of an option, or its default.
@@ -268,7 +264,13 @@ mod tests {
 
     #[test]
     fn the_forms_of_an_option() {
-        for line in ["--topic a", "--topic=a", "-topic a", "-topic=a", "--topic= a"] {
+        for line in [
+            "--topic a",
+            "--topic=a",
+            "-topic a",
+            "-topic=a",
+            "--topic= a",
+        ] {
             assert_eq!(parse(line).unwrap().one("topic"), Ok(Some("a")), "{line}");
         }
         let options = parse("--list --topic --list x --state --acks 0").unwrap();

@@ -16,7 +16,9 @@ impl NamePattern {
     /// A list of topics as `--topic` takes it.
     pub fn include_list(text: &str) -> Result<NamePattern, Exit> {
         let text = text.trim().replace(',', "|").replace(' ', "");
-        let bare = text.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']);
+        let bare = text
+            .trim_start_matches(['"', '\''])
+            .trim_end_matches(['"', '\'']);
         NamePattern::java(bare).map_err(|_| {
             let message = format!("{text} is an invalid regex.");
             Exit::output(format!("Error while executing topic command : {message}"))

@@ -17,28 +17,81 @@ const TOOL: Command = Command {
     name: "kafka-producer-perf-test",
     help: "This tool is used to verify the producer performance.",
     arguments: &[
-        option(&["--bootstrap-server"], "BOOTSTRAP-SERVER", "Brokers, HOST1:PORT1."),
+        option(
+            &["--bootstrap-server"],
+            "BOOTSTRAP-SERVER",
+            "Brokers, HOST1:PORT1.",
+        ),
         option(&["--topic"], "TOPIC", "The topic to produce to.").required(),
         option(&["--num-records"], "NUM-RECORDS", "How many records.").required(),
-        option(&["--payload-delimiter"], "PAYLOAD-DELIMITER", "Between payloads in the file."),
-        option(&["--throughput"], "THROUGHPUT", "Records a second; -1: no limit.").required(),
-        option(&["--producer-props"], "PROP-NAME=PROP-VALUE", "(DEPRECATED)").many(),
-        option(&["--command-property"], "PROP-NAME=PROP-VALUE", "Producer configurations.").many(),
+        option(
+            &["--payload-delimiter"],
+            "PAYLOAD-DELIMITER",
+            "Between payloads in the file.",
+        ),
+        option(
+            &["--throughput"],
+            "THROUGHPUT",
+            "Records a second; -1: no limit.",
+        )
+        .required(),
+        option(
+            &["--producer-props"],
+            "PROP-NAME=PROP-VALUE",
+            "(DEPRECATED)",
+        )
+        .many(),
+        option(
+            &["--command-property"],
+            "PROP-NAME=PROP-VALUE",
+            "Producer configurations.",
+        )
+        .many(),
         option(&["--producer.config"], "CONFIG-FILE", "(DEPRECATED)"),
-        option(&["--command-config"], "CONFIG-FILE", "A file of producer configurations."),
+        option(
+            &["--command-config"],
+            "CONFIG-FILE",
+            "A file of producer configurations.",
+        ),
         switch(&["--print-metrics"], "Accepted; there are none here."),
-        option(&["--transactional-id"], "TRANSACTIONAL-ID", "Not supported yet."),
-        option(&["--transaction-duration-ms"], "TRANSACTION-DURATION", "Not supported yet."),
-        option(&["--warmup-records"], "WARMUP-RECORDS", "Records that are not counted."),
-        option(&["--reporting-interval"], "INTERVAL-MS", "Between reports; 5000."),
-        option(&["--record-key-range"], "KEY-RANGE", "Keys from 0 up to this."),
+        option(
+            &["--transactional-id"],
+            "TRANSACTIONAL-ID",
+            "Not supported yet.",
+        ),
+        option(
+            &["--transaction-duration-ms"],
+            "TRANSACTION-DURATION",
+            "Not supported yet.",
+        ),
+        option(
+            &["--warmup-records"],
+            "WARMUP-RECORDS",
+            "Records that are not counted.",
+        ),
+        option(
+            &["--reporting-interval"],
+            "INTERVAL-MS",
+            "Between reports; 5000.",
+        ),
+        option(
+            &["--record-key-range"],
+            "KEY-RANGE",
+            "Keys from 0 up to this.",
+        ),
         option(&["--key-distribution"], "KEY-DISTRIBUTION", "Accepted."),
         option(&["--random-seed"], "RANDOM-SEED", "Accepted."),
         option(&["--record-size"], "RECORD-SIZE", "Bytes a record."),
         option(&["--payload-file"], "PAYLOAD-FILE", "A file of payloads."),
-        switch(&["--payload-monotonic"], "The payload is a number that grows."),
+        switch(
+            &["--payload-monotonic"],
+            "The payload is a number that grows.",
+        ),
     ],
-    exclusive: &[(&["--record-size", "--payload-file", "--payload-monotonic"], true)],
+    exclusive: &[(
+        &["--record-size", "--payload-file", "--payload-monotonic"],
+        true,
+    )],
     commands: &[],
 };
 
@@ -58,7 +111,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         topic: given.one("--topic").unwrap_or_default(),
         count: number(&given, "--num-records", 0)?,
         warmup: number(&given, "--warmup-records", 0)?,
-        throughput: given.one("--throughput").and_then(|t| t.parse().ok()).unwrap_or(-1.0),
+        throughput: given
+            .one("--throughput")
+            .and_then(|t| t.parse().ok())
+            .unwrap_or(-1.0),
         key_range: number(&given, "--record-key-range", 0)?,
         payloads: Payloads::read(&given)?,
         clock: SystemClock::new(),
@@ -73,7 +129,9 @@ fn number(given: &Given, name: &str, default: u64) -> Result<u64, Exit> {
     };
     text.parse().map_err(|_| {
         let tool = TOOL.name;
-        Exit::error(format!("{tool}: error: argument {name}: could not convert '{text}' to Long"))
+        Exit::error(format!(
+            "{tool}: error: argument {name}: could not convert '{text}' to Long"
+        ))
     })
 }
 
@@ -111,9 +169,9 @@ fn settings(io: &mut Io, given: &Given) -> Result<Settings, Exit> {
     }
     for name in ["--producer-props", "--command-property"] {
         for pair in given.all(name) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| {
-                Exit::error(format!("Invalid property: {pair}"))
-            })?;
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| Exit::error(format!("Invalid property: {pair}")))?;
             settings.set(name, value);
         }
     }
@@ -135,12 +193,17 @@ impl Payloads {
             return Ok(Payloads::Counting);
         }
         if let Some(path) = given.one("--payload-file") {
-            let bytes = RealDisk.read(Path::new(path)).map_err(|error| {
-                Exit::error(format!("{path}: {error}"))
-            })?;
+            let bytes = RealDisk
+                .read(Path::new(path))
+                .map_err(|error| Exit::error(format!("{path}: {error}")))?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            let delimiter = given.one("--payload-delimiter").unwrap_or("\n").replace("\\n", "\n");
-            let parts = text.split(delimiter.as_str()).filter(|part| !part.is_empty());
+            let delimiter = given
+                .one("--payload-delimiter")
+                .unwrap_or("\n")
+                .replace("\\n", "\n");
+            let parts = text
+                .split(delimiter.as_str())
+                .filter(|part| !part.is_empty());
             let parts: Vec<Bytes> = parts.map(|p| Bytes::from(p.to_owned())).collect();
             return match parts.is_empty() {
                 true => Err(Exit::error("File does not exist or empty file provided.")),

@@ -59,7 +59,11 @@ fn start_daemon(args: &[OsString]) -> std::io::Result<()> {
     let out = std::fs::OpenOptions::new().append(true).open(&log)?;
     let errors = out.try_clone()?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(args).stdin(Stdio::null()).stdout(out).stderr(errors);
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(errors);
     // A process group of its own: a signal for the shell's jobs does not reach it.
     command.process_group(0);
     command.spawn()?;
@@ -82,7 +86,9 @@ pub fn stop(args: &[OsString]) -> ExitCode {
         if !is_broker(pid) {
             continue;
         }
-        let raw = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        let raw = i32::try_from(pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
         if let Some(raw) = raw
             && rustix::process::kill_process(raw, rustix::process::Signal::TERM).is_ok()
         {
@@ -100,7 +106,10 @@ pub fn stop(args: &[OsString]) -> ExitCode {
 
 fn processes() -> Vec<u32> {
     let entries = RealDisk.list(Path::new("/proc")).unwrap_or_default();
-    entries.iter().filter_map(|entry| entry.name.parse().ok()).collect()
+    entries
+        .iter()
+        .filter_map(|entry| entry.name.parse().ok())
+        .collect()
 }
 
 /// Whether a process is a broker: this binary without the name of a command, or Kafka's class.
@@ -123,6 +132,12 @@ fn words_of(pid: u32) -> Option<Vec<String>> {
     // Files of /proc have no length, so that Disk::read would give nothing.
     let file = std::fs::OpenOptions::new().read(true).open(path).ok()?;
     file.take(1 << 20).read_to_end(&mut bytes).ok()?;
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+    let words = bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty());
+    Some(
+        words
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect(),
+    )
 }

@@ -6,12 +6,13 @@
 //! 2. A later source wins: file, then properties on the command line, then `--bootstrap-server`.
 
 use std::collections::BTreeMap;
+use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::config::parse_properties;
 use crate::host::{Disk, RealDisk};
-use crate::peer::{Client, ClientConfig, parse_bootstrap};
+use crate::peer::{Address, AddressError, Client, ClientConfig, parse_bootstrap};
 
 use super::admin::Admin;
 use super::exit::Exit;
@@ -64,14 +65,19 @@ impl Settings {
         value.trim().parse().map_err(|_| {
             let text = format!(
                 "Invalid value {value} for configuration {name}: Not a number of type {}",
-                if std::mem::size_of::<N>() == 4 { "INT" } else { "LONG" }
+                if std::mem::size_of::<N>() == 4 {
+                    "INT"
+                } else {
+                    "LONG"
+                }
             );
             Exit::uncaught(CONFIG_EXCEPTION, &text)
         })
     }
 
     pub fn flag(&self, name: &str, default: bool) -> bool {
-        self.get(name).map_or(default, |v| v.trim().eq_ignore_ascii_case("true"))
+        self.get(name)
+            .map_or(default, |v| v.trim().eq_ignore_ascii_case("true"))
     }
 
     fn duration(&self, name: &str, default: Duration) -> Result<Duration, Exit> {
@@ -81,7 +87,10 @@ impl Settings {
 
     /// The admin client of a command. A bad address list is refused as Kafka's client refuses it.
     pub fn admin(&self) -> Result<Admin, Exit> {
-        Ok(Admin::new(self.client("adminclient-1", "Failed to create new KafkaAdminClient")?))
+        Ok(Admin::new(self.client(
+            "adminclient-1",
+            "Failed to create new KafkaAdminClient",
+        )?))
     }
 
     /// The client that these settings describe. `failure` is what Kafka says when it cannot make
@@ -89,12 +98,14 @@ impl Settings {
     pub fn client(&self, client_id: &str, failure: &str) -> Result<Client, Exit> {
         self.refuse_security()?;
         let bootstrap = self.get("bootstrap.servers").unwrap_or_default();
-        let bootstrap = parse_bootstrap(bootstrap).map_err(|error| {
-            Exit::error(format!(
-                "{failure}\norg.apache.kafka.common.KafkaException: {failure}\n\
+        let bootstrap = parse_bootstrap(bootstrap)
+            .and_then(resolvable)
+            .map_err(|error| {
+                Exit::error(format!(
+                    "{failure}\norg.apache.kafka.common.KafkaException: {failure}\n\
                  Caused by: {CONFIG_EXCEPTION}: {error}"
-            ))
-        })?;
+                ))
+            })?;
         let client_id = self.get("client.id").unwrap_or(client_id);
         let mut config = ClientConfig::new(bootstrap, client_id);
         let request = "request.timeout.ms";
@@ -127,6 +138,18 @@ impl Settings {
                 ),
             ),
         })
+    }
+}
+
+/// Fails unless one of the names is known: Kafka's clients do not wait for that.
+fn resolvable(addresses: Vec<Address>) -> Result<Vec<Address>, AddressError> {
+    let is_known = |address: &Address| {
+        let found = (address.target(), address.port).to_socket_addrs();
+        found.is_ok_and(|mut found| found.next().is_some())
+    };
+    match addresses.iter().any(is_known) {
+        true => Ok(addresses),
+        false => Err(AddressError::Empty),
     }
 }
 

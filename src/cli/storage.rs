@@ -20,12 +20,23 @@ use super::settings::Settings;
 const CONFIG: Argument =
     option(&["--config", "-c"], "CONFIG", "The server.properties file.").required();
 
-const fn command(name: &'static str, help: &'static str, arguments: &'static [Argument]) -> Command {
+const fn command(
+    name: &'static str,
+    help: &'static str,
+    arguments: &'static [Argument],
+) -> Command {
     Command {
         name,
         help,
         arguments,
-        exclusive: &[(&["--standalone", "--no-initial-controllers", "--initial-controllers"], false)],
+        exclusive: &[(
+            &[
+                "--standalone",
+                "--no-initial-controllers",
+                "--initial-controllers",
+            ],
+            false,
+        )],
         commands: &[],
     }
 }
@@ -42,25 +53,47 @@ const TOOL: Command = Command {
             "Format the log directories of this node.",
             &[
                 CONFIG,
-                option(&["--cluster-id", "-t"], "CLUSTER_ID", "The id of the cluster.").required(),
+                option(
+                    &["--cluster-id", "-t"],
+                    "CLUSTER_ID",
+                    "The id of the cluster.",
+                )
+                .required(),
                 option(&["--add-scram", "-S"], "ADD_SCRAM", "Not supported yet."),
-                switch(&["--ignore-formatted", "-g"], "Pass over formatted directories."),
-                option(&["--release-version", "-r"], "RELEASE_VERSION", "Accepted; no effect."),
+                switch(
+                    &["--ignore-formatted", "-g"],
+                    "Pass over formatted directories.",
+                ),
+                option(
+                    &["--release-version", "-r"],
+                    "RELEASE_VERSION",
+                    "Accepted; no effect.",
+                ),
                 option(&["--feature", "-f"], "FEATURE", "Accepted; no effect."),
                 switch(&["--standalone", "-s"], "Accepted; no effect."),
                 switch(&["--no-initial-controllers", "-N"], "Accepted; no effect."),
-                option(&["--initial-controllers", "-I"], "INITIAL_CONTROLLERS", "Accepted; no effect."),
+                option(
+                    &["--initial-controllers", "-I"],
+                    "INITIAL_CONTROLLERS",
+                    "Accepted; no effect.",
+                ),
             ],
         ),
         command(
             "version-mapping",
             "The features that belong to a metadata version.",
-            &[option(&["--release-version", "-r"], "RELEASE_VERSION", "Which version.")],
+            &[option(
+                &["--release-version", "-r"],
+                "RELEASE_VERSION",
+                "Which version.",
+            )],
         ),
         command(
             "feature-dependencies",
             "What a feature level needs.",
-            &[option(&["--feature", "-f"], "FEATURE", "feature=level.").required().many()],
+            &[option(&["--feature", "-f"], "FEATURE", "feature=level.")
+                .required()
+                .many()],
         ),
         command("random-uuid", "Print a random UUID.", &[]),
     ],
@@ -95,7 +128,10 @@ impl Node {
             return Err(Exit::uncaught("java.nio.file.NoSuchFileException", path));
         }
         let settings = Settings::read_file(path)?;
-        let id = settings.get("node.id").or(settings.get("broker.id")).unwrap_or("1");
+        let id = settings
+            .get("node.id")
+            .or(settings.get("broker.id"))
+            .unwrap_or("1");
         let dirs = settings.get("log.dirs").or(settings.get("log.dir"));
         let mut dirs: Vec<String> = list(dirs.unwrap_or("/tmp/kafka-logs"));
         if let Some(metadata) = settings.get("metadata.log.dir")
@@ -116,7 +152,10 @@ impl Node {
 }
 
 fn list(text: &str) -> Vec<String> {
-    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    let items = text
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty());
     items.map(str::to_owned).collect()
 }
 
@@ -132,10 +171,14 @@ fn marks(dir: &str) -> Option<Vec<(String, String)>> {
 }
 
 fn info(io: &mut Io, node: &Node) -> Done {
-    let (there, missing): (Vec<&String>, Vec<&String>) =
-        node.dirs.iter().partition(|dir| RealDisk.exists(Path::new(dir.as_str())));
-    let mut problems: Vec<String> =
-        missing.iter().map(|dir| format!("{dir} does not exist")).collect();
+    let (there, missing): (Vec<&String>, Vec<&String>) = node
+        .dirs
+        .iter()
+        .partition(|dir| RealDisk.exists(Path::new(dir.as_str())));
+    let mut problems: Vec<String> = missing
+        .iter()
+        .map(|dir| format!("{dir} does not exist"))
+        .collect();
     if !there.is_empty() {
         io.line(match there.len() {
             1 => "Found log directory:",
@@ -165,7 +208,9 @@ fn info(io: &mut Io, node: &Node) -> Done {
         1 => "Found problem:",
         _ => "Found problems:",
     });
-    problems.iter().for_each(|problem| io.line(format!("  {problem}")));
+    problems
+        .iter()
+        .for_each(|problem| io.line(format!("  {problem}")));
     io.line("");
     Err(Exit::code(1))
 }
@@ -175,7 +220,11 @@ fn format(io: &mut Io, node: &Node, given: &Given) -> Done {
         let text = "klamm: --add-scram is not supported yet: there is no SASL to use it";
         return Err(Exit::error(text));
     }
-    let chosen = ["--standalone", "--initial-controllers", "--no-initial-controllers"];
+    let chosen = [
+        "--standalone",
+        "--initial-controllers",
+        "--no-initial-controllers",
+    ];
     let is_chosen = chosen.iter().any(|name| given.has(name));
     if node.is_controller && !node.has_voters && !is_chosen {
         return Err(Exit::error(
@@ -196,9 +245,15 @@ fn format(io: &mut Io, node: &Node, given: &Given) -> Done {
                  directory and format the others."
             )));
         }
-        let expected = [("cluster.id", cluster_id), ("node.id", node.node_id.as_str())];
+        let expected = [
+            ("cluster.id", cluster_id),
+            ("node.id", node.node_id.as_str()),
+        ];
         for (name, value) in expected {
-            let read = found.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
+            let read = found
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, v)| v.as_str());
             if let Some(read) = read.filter(|read| *read != value) {
                 let text = format!(
                     "Invalid {name} in: {dir}/meta.properties. Expected {value}, but read {read}"
@@ -216,7 +271,9 @@ fn format(io: &mut Io, node: &Node, given: &Given) -> Done {
             false => "metadata directory",
         };
         let dynamic = if node.has_voters { "" } else { "dynamic " };
-        io.line(format!("Formatting {dynamic}{kind} {dir} with metadata.version 4.4-IV2."));
+        io.line(format!(
+            "Formatting {dynamic}{kind} {dir} with metadata.version 4.4-IV2."
+        ));
         write_marks(dir, cluster_id, &node.node_id)?;
     }
     Ok(())

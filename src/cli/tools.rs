@@ -53,6 +53,7 @@ tools! {
     "verifiable-producer" => verifiable_producer,
     "verifiable-consumer" => verifiable_consumer,
     "transactions" => transactions,
+    "reassign-partitions" => reassign_partitions,
     "metadata-quorum" => metadata_quorum,
 }
 
@@ -108,7 +109,9 @@ pub fn is_broker_call(words: &[String]) -> bool {
 
 fn by_name(name: &str) -> Option<&'static str> {
     let tools = TOOLS.iter().map(|tool| tool.name);
-    tools.chain([SERVER_START, SERVER_STOP]).find(|known| *known == name)
+    tools
+        .chain([SERVER_START, SERVER_STOP])
+        .find(|known| *known == name)
 }
 
 /// `/opt/kafka/bin/kafka-topics.sh` is the tool `topics`.

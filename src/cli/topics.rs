@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::types::{ErrorCode, parse_base64_uuid};
 
-use super::admin::{Admin, AdminError, ConfigValue, NewTopic, PartitionDetail, Resource, TopicDetail};
+use super::admin::{
+    Admin, AdminError, ConfigValue, NewTopic, PartitionDetail, Resource, TopicDetail,
+};
 use super::common::{parse_caught, refuse, require};
 use super::exit::{Done, Exit};
 use super::io::Io;
@@ -17,8 +19,16 @@ const PURPOSE: &str = "This tool helps to create, delete, describe, or change a 
 const EMPTY_PURPOSE: &str = "Create, delete, describe, or change a topic.";
 
 const OPTIONS: &[Opt] = &[
-    text("bootstrap-server", "server to connect to", "REQUIRED: A broker of the cluster."),
-    text("command-config", "command config property file", "Properties of the admin client."),
+    text(
+        "bootstrap-server",
+        "server to connect to",
+        "REQUIRED: A broker of the cluster.",
+    ),
+    text(
+        "command-config",
+        "command config property file",
+        "Properties of the admin client.",
+    ),
     flag("list", "List all topics."),
     flag("create", "Create a topic."),
     flag("delete", "Delete a topic."),
@@ -30,7 +40,11 @@ const OPTIONS: &[Opt] = &[
         "The topic. All actions but --create take a regular expression too.",
     ),
     text("topic-id", "topic-id", "The id of the topic to describe."),
-    text("config", "name=value", "A configuration of the new topic; with --create only."),
+    text(
+        "config",
+        "name=value",
+        "A configuration of the new topic; with --create only.",
+    ),
     text("delete-config", "name", "Has no effect since Kafka 4.0."),
     typed(
         "partitions",
@@ -51,14 +65,32 @@ const OPTIONS: &[Opt] = &[
          broker_id_for_part2_replica1 : broker_id_for_part2_replica2 , ...",
         "The brokers of each replica of each partition.",
     ),
-    flag("under-replicated-partitions", "Describe only partitions that lack replicas."),
-    flag("unavailable-partitions", "Describe only partitions whose leader is not alive."),
-    flag("under-min-isr-partitions", "Describe only partitions below min.insync.replicas."),
-    flag("at-min-isr-partitions", "Describe only partitions right at min.insync.replicas."),
-    flag("topics-with-overrides", "Describe only topics with configurations of their own."),
+    flag(
+        "under-replicated-partitions",
+        "Describe only partitions that lack replicas.",
+    ),
+    flag(
+        "unavailable-partitions",
+        "Describe only partitions whose leader is not alive.",
+    ),
+    flag(
+        "under-min-isr-partitions",
+        "Describe only partitions below min.insync.replicas.",
+    ),
+    flag(
+        "at-min-isr-partitions",
+        "Describe only partitions right at min.insync.replicas.",
+    ),
+    flag(
+        "topics-with-overrides",
+        "Describe only topics with configurations of their own.",
+    ),
     flag("if-exists", "Do nothing if the topic does not exist."),
     flag("if-not-exists", "Do nothing if the topic exists already."),
-    flag("exclude-internal", "Leave out internal topics; by default they are shown."),
+    flag(
+        "exclude-internal",
+        "Leave out internal topics; by default they are shown.",
+    ),
     typed(
         "partition-size-limit-per-response",
         "Integer",
@@ -116,7 +148,7 @@ fn check_options(options: &Options) -> Done {
     }
     if !options.has("bootstrap-server") {
         let text = "--bootstrap-server must be specified";
-        return Err(Exit::error(format!("java.lang.IllegalArgumentException: {text}\n")));
+        return Err(Exit::caught("java.lang.IllegalArgumentException", text));
     }
     if !options.has("list") && !options.has("describe") {
         require(options, OPTIONS, &["topic"])?;
@@ -146,7 +178,11 @@ fn check_options(options: &Options) -> Done {
         ("exclude-internal", &["list", "describe"]),
     ];
     for (option, actions) in allowed {
-        let invalid: Vec<&str> = ACTIONS.iter().copied().filter(|a| !actions.contains(a)).collect();
+        let invalid: Vec<&str> = ACTIONS
+            .iter()
+            .copied()
+            .filter(|a| !actions.contains(a))
+            .collect();
         refuse(options, OPTIONS, option, &invalid)?;
     }
     if options.has("create") {
@@ -173,9 +209,9 @@ async fn topics(admin: &Admin, options: &Options) -> Result<Vec<String>, Exit> {
 
 fn ensure_found(options: &Options, found: &[String]) -> Done {
     match options.one("topic").map_err(failed)? {
-        Some(topic) if found.is_empty() && !options.has("if-exists") => {
-            Err(failed(format!("Topic '{topic}' does not exist as expected")))
-        }
+        Some(topic) if found.is_empty() && !options.has("if-exists") => Err(failed(format!(
+            "Topic '{topic}' does not exist as expected"
+        ))),
         _ => Ok(()),
     }
 }
@@ -189,7 +225,11 @@ async fn list(io: &mut Io, admin: &Admin, options: &Options) -> Done {
 
 async fn create(io: &mut Io, admin: &Admin, options: &Options) -> Done {
     let mut topic = NewTopic {
-        name: options.one("topic").map_err(failed)?.unwrap_or_default().to_owned(),
+        name: options
+            .one("topic")
+            .map_err(failed)?
+            .unwrap_or_default()
+            .to_owned(),
         partitions: -1,
         replication_factor: -1,
         ..NewTopic::default()
@@ -200,10 +240,17 @@ async fn create(io: &mut Io, admin: &Admin, options: &Options) -> Done {
              ('_') could collide. To avoid issues it is best to use either, but not both.",
         );
     }
-    if let Some(factor) = options.number::<i32>("replication-factor").map_err(failed)? {
-        topic.replication_factor = i16::try_from(factor).ok().filter(|f| *f >= 1).ok_or_else(
-            || failed("The replication factor must be between 1 and 32767 inclusive"),
-        )?;
+    if let Some(factor) = options
+        .number::<i32>("replication-factor")
+        .map_err(failed)?
+    {
+        topic.replication_factor =
+            i16::try_from(factor)
+                .ok()
+                .filter(|f| *f >= 1)
+                .ok_or_else(|| {
+                    failed("The replication factor must be between 1 and 32767 inclusive")
+                })?;
     }
     if let Some(partitions) = options.number::<i32>("partitions").map_err(failed)? {
         if partitions < 1 {
@@ -213,7 +260,11 @@ async fn create(io: &mut Io, admin: &Admin, options: &Options) -> Done {
     }
     if let Some(assignment) = options.one("replica-assignment").map_err(failed)? {
         let replicas = parse_assignment(assignment)?;
-        topic.assignment = replicas.into_iter().enumerate().map(|(i, r)| (i as i32, r)).collect();
+        topic.assignment = replicas
+            .into_iter()
+            .enumerate()
+            .map(|(i, r)| (i as i32, r))
+            .collect();
     }
     for config in options.all("config") {
         let (name, value) = config.split_once('=').ok_or_else(|| {
@@ -222,7 +273,9 @@ async fn create(io: &mut Io, admin: &Admin, options: &Options) -> Done {
                  format \"key=val\".",
             )
         })?;
-        topic.configs.push((name.trim().to_owned(), value.trim().to_owned()));
+        topic
+            .configs
+            .push((name.trim().to_owned(), value.trim().to_owned()));
     }
     match admin.create_topic(&topic).await {
         Ok(()) => io.line(format!("Created topic {}.", topic.name)),
@@ -246,7 +299,10 @@ fn parse_assignment(text: &str) -> Result<Vec<Vec<i32>>, Exit> {
             }
             replicas.push(id);
         }
-        if partitions.first().is_some_and(|first| first.len() != replicas.len()) {
+        if partitions
+            .first()
+            .is_some_and(|first| first.len() != replicas.len())
+        {
             let text = format!("Partition {index} has different replication factor: [{list}]");
             return Err(failed(text));
         }
@@ -261,12 +317,18 @@ async fn alter(admin: &Admin, options: &Options) -> Done {
     if found.is_empty() {
         return Ok(());
     }
-    let count = options.number::<i32>("partitions").map_err(failed)?.unwrap_or(-1);
+    let count = options
+        .number::<i32>("partitions")
+        .map_err(failed)?
+        .unwrap_or(-1);
     let assignment = match options.one("replica-assignment").map_err(failed)? {
         Some(text) => Some(parse_assignment(text)?),
         None => None,
     };
-    let details = admin.describe_topics(&found, 2000).await.map_err(call_failed)?;
+    let details = admin
+        .describe_topics(&found, 2000)
+        .await
+        .map_err(call_failed)?;
     let rows: Vec<_> = details
         .into_iter()
         .map(|topic| {
@@ -275,7 +337,10 @@ async fn alter(admin: &Admin, options: &Options) -> Done {
             (topic.name, assignment.as_ref().map(added))
         })
         .collect();
-    admin.create_partitions(&rows, count).await.map_err(call_failed)
+    admin
+        .create_partitions(&rows, count)
+        .await
+        .map_err(call_failed)
 }
 
 async fn delete(admin: &Admin, options: &Options) -> Done {
@@ -299,7 +364,9 @@ async fn describe(io: &mut Io, admin: &Admin, options: &Options) -> Done {
     if names.is_empty() {
         return Ok(());
     }
-    let limit = options.number("partition-size-limit-per-response").map_err(failed)?;
+    let limit = options
+        .number("partition-size-limit-per-response")
+        .map_err(failed)?;
     let described = admin.describe_topics(&names, limit.unwrap_or(2000)).await;
     let mut details = described.map_err(call_failed)?;
     let capacity = details.len();
@@ -309,7 +376,10 @@ async fn describe(io: &mut Io, admin: &Admin, options: &Options) -> Done {
     let reassignments = admin.list_reassignments(None).await.map_err(call_failed)?;
     for topic in &details {
         let resource = Resource::topic(&topic.name);
-        let configs = admin.describe_configs(&resource, false).await.map_err(call_failed)?;
+        let configs = admin
+            .describe_configs(&resource, false)
+            .await
+            .map_err(call_failed)?;
         let report = Report {
             options,
             topic,
@@ -317,7 +387,9 @@ async fn describe(io: &mut Io, admin: &Admin, options: &Options) -> Done {
             alive: &alive,
         };
         report.print(io, &|index| {
-            reassignments.get(&(topic.name.clone(), index)).map(|r| (r.adding.clone(), r.removing.clone()))
+            reassignments
+                .get(&(topic.name.clone(), index))
+                .map(|r| (r.adding.clone(), r.removing.clone()))
         });
     }
     Ok(())
@@ -395,19 +467,30 @@ impl Report<'_> {
         }
     }
 
-    fn is_wanted(&self, partition: &PartitionDetail, moving: Option<&(Vec<i32>, Vec<i32>)>) -> bool {
+    fn is_wanted(
+        &self,
+        partition: &PartitionDetail,
+        moving: Option<&(Vec<i32>, Vec<i32>)>,
+    ) -> bool {
         let adding = moving.map_or(0, |(adding, _)| adding.len());
         let replicas = partition.replicas.len().saturating_sub(adding);
         let in_sync = partition.isr.len();
-        let min_isr = self.configs.iter().find(|c| c.name == "min.insync.replicas");
-        let min_isr = min_isr.and_then(|c| c.value.as_deref()?.parse().ok()).unwrap_or(1_usize);
+        let min_isr = self
+            .configs
+            .iter()
+            .find(|c| c.name == "min.insync.replicas");
+        let min_isr = min_isr
+            .and_then(|c| c.value.as_deref()?.parse().ok())
+            .unwrap_or(1_usize);
         let holds = |filter: &str| match filter {
             "under-replicated-partitions" => in_sync < replicas,
             "unavailable-partitions" => !self.alive.contains(&partition.leader),
             "under-min-isr-partitions" => in_sync < min_isr,
             _ => in_sync == min_isr,
         };
-        PARTITION_FILTERS.iter().any(|filter| self.options.has(filter) && holds(filter))
+        PARTITION_FILTERS
+            .iter()
+            .any(|filter| self.options.has(filter) && holds(filter))
     }
 
     fn partition_line(

@@ -21,7 +21,11 @@ const TOPIC: Argument = option(&["--topic"], "TOPIC", "The topic.");
 const PARTITION: Argument = option(&["--partition"], "PARTITION", "The partition.");
 const BROKER: Argument = option(&["--broker-id"], "BROKER-ID", "The broker.");
 
-const fn command(name: &'static str, help: &'static str, arguments: &'static [Argument]) -> Command {
+const fn command(
+    name: &'static str,
+    help: &'static str,
+    arguments: &'static [Argument],
+) -> Command {
     Command {
         name,
         help,
@@ -36,7 +40,11 @@ const TOOL: Command = Command {
     help: "Shows the transactions of a cluster and finds those that hang.",
     arguments: &[
         switch(&["--version", "-v"], "Show the version."),
-        option(&["--command-config"], "FILE", "Properties of the admin client."),
+        option(
+            &["--command-config"],
+            "FILE",
+            "Properties of the admin client.",
+        ),
         option(&["--bootstrap-server"], "host:port", "Brokers, host:port.").required(),
     ],
     exclusive: &[],
@@ -45,8 +53,16 @@ const TOOL: Command = Command {
             "list",
             "List transactions.",
             &[
-                option(&["--duration-filter"], "DURATION", "Only those running for longer, in ms."),
-                option(&["--transactional-id-pattern"], "PATTERN", "Only those of these ids."),
+                option(
+                    &["--duration-filter"],
+                    "DURATION",
+                    "Only those running for longer, in ms.",
+                ),
+                option(
+                    &["--transactional-id-pattern"],
+                    "PATTERN",
+                    "Only those of these ids.",
+                ),
             ],
         ),
         command(
@@ -68,7 +84,11 @@ const TOOL: Command = Command {
                 option(&["--start-offset"], "START-OFFSET", "Where it begins."),
                 option(&["--producer-id"], "PRODUCER-ID", "Its producer."),
                 option(&["--producer-epoch"], "PRODUCER-EPOCH", "The epoch of it."),
-                option(&["--coordinator-epoch"], "COORDINATOR-EPOCH", "That of its coordinator."),
+                option(
+                    &["--coordinator-epoch"],
+                    "COORDINATOR-EPOCH",
+                    "That of its coordinator.",
+                ),
             ],
         ),
         command(
@@ -76,7 +96,11 @@ const TOOL: Command = Command {
             "Find hanging transactions.",
             &[
                 BROKER,
-                option(&["--max-transaction-timeout"], "MINUTES", "The longest time-out; 15."),
+                option(
+                    &["--max-transaction-timeout"],
+                    "MINUTES",
+                    "The longest time-out; 15.",
+                ),
                 TOPIC,
                 PARTITION,
             ],
@@ -106,7 +130,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
                  scope of the search",
             ))
         }
-        Some(command) => Err(Exit::error(format!("klamm: {command} is not supported yet"))),
+        Some(command) => Err(Exit::error(format!(
+            "klamm: {command} is not supported yet"
+        ))),
         None => Ok(()),
     }
 }
@@ -116,7 +142,10 @@ fn failed(error: AdminError) -> Exit {
 }
 
 async fn list(io: &mut Io, admin: &Admin, given: &Given) -> Done {
-    let duration = given.one("--duration-filter").and_then(|d| d.parse().ok()).unwrap_or(-1);
+    let duration = given
+        .one("--duration-filter")
+        .and_then(|d| d.parse().ok())
+        .unwrap_or(-1);
     let mut request = ListTransactionsRequest::default();
     if duration >= 0 {
         request = request.with_duration_filter(duration);
@@ -128,7 +157,10 @@ async fn list(io: &mut Io, admin: &Admin, given: &Given) -> Done {
     let cluster = cluster.map_err(|e| failed(AdminError::peer("listTransactions", e)))?;
     let mut rows = Vec::new();
     for id in cluster.brokers.keys() {
-        let answer = admin.broker("listTransactions", *id, &request).await.map_err(failed)?;
+        let answer = admin
+            .broker("listTransactions", *id, &request)
+            .await
+            .map_err(failed)?;
         check(answer.error_code, None).map_err(failed)?;
         rows.extend(answer.transaction_states.iter().map(|state| {
             vec![
@@ -139,7 +171,12 @@ async fn list(io: &mut Io, admin: &Admin, given: &Given) -> Done {
             ]
         }));
     }
-    let header = ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"];
+    let header = [
+        "TransactionalId",
+        "Coordinator",
+        "ProducerId",
+        "TransactionState",
+    ];
     io.line(table(&header, &rows, "\t"));
     Ok(())
 }
@@ -159,7 +196,9 @@ async fn describe(io: &mut Io, admin: &Admin, given: &Given) -> Done {
              debug logging for additional detail."
         ))
     };
-    let described = describe_transaction(admin, id).await.map_err(not_described)?;
+    let described = describe_transaction(admin, id)
+        .await
+        .map_err(not_described)?;
     let header = [
         "CoordinatorId",
         "TransactionalId",
@@ -178,10 +217,17 @@ async fn describe(io: &mut Io, admin: &Admin, given: &Given) -> Done {
 async fn describe_transaction(admin: &Admin, id: &str) -> Answer<Vec<String>> {
     let request = DescribeTransactionsRequest::default()
         .with_transactional_ids(vec![TransactionalId(text(id))]);
-    let find = async || admin.client.find_coordinator(CoordinatorKind::Transaction, id).await;
+    let find = async || {
+        admin
+            .client
+            .find_coordinator(CoordinatorKind::Transaction, id)
+            .await
+    };
     let coordinator = admin.client.retry(find).await;
     let coordinator = coordinator.map_err(|e| AdminError::peer("describeTransactions", e))?;
-    let answer = admin.broker("describeTransactions", coordinator.id, &request).await?;
+    let answer = admin
+        .broker("describeTransactions", coordinator.id, &request)
+        .await?;
     let missing = || AdminError::answer(ErrorCode::TransactionalIdNotFound, None);
     let state = answer.transaction_states.first().ok_or_else(missing)?;
     check(state.error_code, None)?;
@@ -192,7 +238,10 @@ async fn describe_transaction(admin: &Admin, id: &str) -> Answer<Vec<String>> {
     };
     let partitions = state.topics.iter().flat_map(|topic| {
         let name = topic.topic.0.to_string();
-        topic.partitions.iter().map(move |partition| format!("{name}-{partition}"))
+        topic
+            .partitions
+            .iter()
+            .map(move |partition| format!("{name}-{partition}"))
     });
     Ok(vec![
         coordinator.id.to_string(),
@@ -209,18 +258,23 @@ async fn describe_transaction(admin: &Admin, id: &str) -> Answer<Vec<String>> {
 
 async fn describe_producers(io: &mut Io, admin: &Admin, given: &Given) -> Done {
     let topic = given.one("--topic").unwrap_or_default();
-    let partition = given.one("--partition").and_then(|p| p.parse().ok()).unwrap_or(0);
+    let partition = given
+        .one("--partition")
+        .and_then(|p| p.parse().ok())
+        .unwrap_or(0);
     let broker = given.one("--broker-id").and_then(|id| id.parse().ok());
-    let states = producers(admin, topic, partition, broker).await.map_err(|error| {
-        let place = match broker {
-            Some(id) => format!("broker {id}"),
-            None => "the leader".to_owned(),
-        };
-        Exit::error(format!(
-            "Failed to describe producers for partition {topic}-{partition} on {place}: {}",
-            error.message()
-        ))
-    })?;
+    let states = producers(admin, topic, partition, broker)
+        .await
+        .map_err(|error| {
+            let place = match broker {
+                Some(id) => format!("broker {id}"),
+                None => "the leader".to_owned(),
+            };
+            Exit::error(format!(
+                "Failed to describe producers for partition {topic}-{partition} on {place}: {}",
+                error.message()
+            ))
+        })?;
     let header = [
         "ProducerId",
         "ProducerEpoch",

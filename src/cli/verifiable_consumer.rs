@@ -17,22 +17,58 @@ const TOOL: Command = Command {
     help: "Reads a topic as a member of a group and prints events as JSON.",
     arguments: &[
         option(&["--topic"], "TOPIC", "The topic to read.").required(),
-        option(&["--group-protocol"], "GROUP-PROTOCOL", "Only classic is supported yet.")
-            .one_of(&["classic", "consumer", "CLASSIC", "CONSUMER"]),
-        option(&["--group-remote-assignor"], "GROUP-REMOTE-ASSIGNOR", "Accepted; no effect."),
+        option(
+            &["--group-protocol"],
+            "GROUP-PROTOCOL",
+            "Only classic is supported yet.",
+        )
+        .one_of(&["classic", "consumer", "CLASSIC", "CONSUMER"]),
+        option(
+            &["--group-remote-assignor"],
+            "GROUP-REMOTE-ASSIGNOR",
+            "Accepted; no effect.",
+        ),
         option(&["--group-id"], "GROUP-ID", "The group.").required(),
-        option(&["--bootstrap-server"], "HOST1:PORT1[,HOST2:PORT2[...]]", "REQUIRED: Brokers.")
-            .required(),
-        option(&["--group-instance-id"], "GROUP-INSTANCE-ID", "The id of a static member."),
+        option(
+            &["--bootstrap-server"],
+            "HOST1:PORT1[,HOST2:PORT2[...]]",
+            "REQUIRED: Brokers.",
+        )
+        .required(),
+        option(
+            &["--group-instance-id"],
+            "GROUP-INSTANCE-ID",
+            "The id of a static member.",
+        ),
         option(&["--max-messages"], "MAX-MESSAGES", "How many; -1: no end."),
-        option(&["--session-timeout"], "TIMEOUT-MS", "The session time-out."),
+        option(
+            &["--session-timeout"],
+            "TIMEOUT-MS",
+            "The session time-out.",
+        ),
         switch(&["--verbose"], "Print every record."),
         switch(&["--enable-autocommit"], "Commit offsets by time."),
-        option(&["--close-timeout"], "CLOSE-TIMEOUT-MS", "Accepted; no effect."),
-        option(&["--reset-policy"], "RESET-POLICY", "earliest, latest or none."),
-        option(&["--assignment-strategy"], "ASSIGNMENT-STRATEGY", "Only range is known."),
+        option(
+            &["--close-timeout"],
+            "CLOSE-TIMEOUT-MS",
+            "Accepted; no effect.",
+        ),
+        option(
+            &["--reset-policy"],
+            "RESET-POLICY",
+            "earliest, latest or none.",
+        ),
+        option(
+            &["--assignment-strategy"],
+            "ASSIGNMENT-STRATEGY",
+            "Only range is known.",
+        ),
         option(&["--consumer.config"], "CONFIG-FILE", "(DEPRECATED)"),
-        option(&["--command-config"], "CONFIG-FILE", "A file of consumer configurations."),
+        option(
+            &["--command-config"],
+            "CONFIG-FILE",
+            "A file of consumer configurations.",
+        ),
     ],
     exclusive: &[],
     commands: &[],
@@ -42,7 +78,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     let given = TOOL.parse_or_exit(args)?;
     let protocol = given.one("--group-protocol").unwrap_or("classic");
     if protocol.eq_ignore_ascii_case("consumer") {
-        return Err(Exit::error("klamm: --group-protocol consumer is not supported yet"));
+        return Err(Exit::error(
+            "klamm: --group-protocol consumer is not supported yet",
+        ));
     }
     let mut settings = Settings::default();
     for name in ["--consumer.config", "--command-config"] {
@@ -52,8 +90,15 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     }
     let servers = given.one("--bootstrap-server").unwrap_or_default();
     settings.set("bootstrap.servers", servers);
-    settings.set("auto.offset.reset", given.one("--reset-policy").unwrap_or("earliest"));
-    let commits = if given.has("--enable-autocommit") { "true" } else { "false" };
+    settings.set(
+        "auto.offset.reset",
+        given.one("--reset-policy").unwrap_or("earliest"),
+    );
+    let commits = if given.has("--enable-autocommit") {
+        "true"
+    } else {
+        "false"
+    };
     settings.set("enable.auto.commit", commits);
     if let Some(timeout) = given.one("--session-timeout") {
         settings.set("session.timeout.ms", timeout);
@@ -68,7 +113,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         commits_itself: config.auto_commit.is_none(),
         consumer: Consumer::new(Admin::new(client), config),
         member: Membership::new(given.one("--group-id").unwrap_or_default(), topics),
-        left: given.one("--max-messages").and_then(|m| m.parse().ok()).unwrap_or(-1),
+        left: given
+            .one("--max-messages")
+            .and_then(|m| m.parse().ok())
+            .unwrap_or(-1),
         is_verbose: given.has("--verbose"),
     };
     session.event(io, "startup_complete", "");
@@ -78,9 +126,15 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     };
     let partitions = session.partitions_json();
     let left = session.consumer.leave(&mut session.member).await;
-    session.event(io, "partitions_revoked", &format!(",\"partitions\":{partitions}"));
+    session.event(
+        io,
+        "partitions_revoked",
+        &format!(",\"partitions\":{partitions}"),
+    );
     session.event(io, "shutdown_complete", "");
-    ended.and(left).map_err(|error| Exit::error(error.exception()))
+    ended
+        .and(left)
+        .map_err(|error| Exit::error(error.exception()))
 }
 
 struct Session {
@@ -98,10 +152,18 @@ impl Session {
             let before = self.partitions_json();
             if self.consumer.keep_membership(&mut self.member).await? == Kept::Rebalanced {
                 if before != "[]" {
-                    self.event(io, "partitions_revoked", &format!(",\"partitions\":{before}"));
+                    self.event(
+                        io,
+                        "partitions_revoked",
+                        &format!(",\"partitions\":{before}"),
+                    );
                 }
                 let partitions = self.partitions_json();
-                self.event(io, "partitions_assigned", &format!(",\"partitions\":{partitions}"));
+                self.event(
+                    io,
+                    "partitions_assigned",
+                    &format!(",\"partitions\":{partitions}"),
+                );
             }
             let mut records = Vec::new();
             if let Some(first) = self.consumer.next(Duration::from_millis(500)).await? {
@@ -130,13 +192,19 @@ impl Session {
     fn show(&self, io: &mut Io, records: &[Incoming]) {
         let mut counts: BTreeMap<(&str, i32), (u64, i64, i64)> = BTreeMap::new();
         for record in records {
-            let row = counts
-                .entry((&record.topic, record.partition))
-                .or_insert((0, record.offset, record.offset));
+            let row = counts.entry((&record.topic, record.partition)).or_insert((
+                0,
+                record.offset,
+                record.offset,
+            ));
             *row = (row.0 + 1, row.1, record.offset);
             if self.is_verbose {
                 let text = |field: &Option<bytes::Bytes>| {
-                    json!(field.as_ref().map(|f| String::from_utf8_lossy(f).into_owned()))
+                    json!(
+                        field
+                            .as_ref()
+                            .map(|f| String::from_utf8_lossy(f).into_owned())
+                    )
                 };
                 let fields = format!(
                     ",\"key\":{},\"value\":{},\"topic\":{},\"partition\":{},\"offset\":{}",
@@ -157,15 +225,23 @@ impl Session {
             )
         });
         let rows: Vec<String> = rows.collect();
-        let fields = format!(",\"count\":{},\"partitions\":[{}]", records.len(), rows.join(","));
+        let fields = format!(
+            ",\"count\":{},\"partitions\":[{}]",
+            records.len(),
+            rows.join(",")
+        );
         self.event(io, "records_consumed", &fields);
     }
 
     async fn commit(&mut self, io: &mut Io) {
-        let rows = self.consumer.positions().into_iter().map(|((topic, partition), offset, _)| {
-            let topic = json!(topic);
-            format!("{{\"topic\":{topic},\"partition\":{partition},\"offset\":{offset}}}")
-        });
+        let rows = self
+            .consumer
+            .positions()
+            .into_iter()
+            .map(|((topic, partition), offset, _)| {
+                let topic = json!(topic);
+                format!("{{\"topic\":{topic},\"partition\":{partition},\"offset\":{offset}}}")
+            });
         let rows: Vec<String> = rows.collect();
         let committed = self.consumer.commit(&mut self.member).await;
         let fields = format!(",\"offsets\":[{}]", rows.join(","));
@@ -177,15 +253,21 @@ impl Session {
     }
 
     fn partitions_json(&self) -> String {
-        let rows = self.consumer.partitions().into_iter().map(|(topic, partition)| {
-            format!("{{\"topic\":{},\"partition\":{partition}}}", json!(topic))
-        });
+        let rows = self
+            .consumer
+            .partitions()
+            .into_iter()
+            .map(|(topic, partition)| {
+                format!("{{\"topic\":{},\"partition\":{partition}}}", json!(topic))
+            });
         format!("[{}]", rows.collect::<Vec<_>>().join(","))
     }
 
     fn event(&self, io: &mut Io, name: &str, fields: &str) {
         let now_ms = self.consumer.admin.client.now_ms();
-        io.line(format!("{{\"timestamp\":{now_ms},\"name\":\"{name}\"{fields}}}"));
+        io.line(format!(
+            "{{\"timestamp\":{now_ms},\"name\":\"{name}\"{fields}}}"
+        ));
         io.flush();
     }
 }

@@ -18,16 +18,40 @@ const TOOL: Command = Command {
     help: "Sends growing numbers to a topic and prints what arrived as JSON.",
     arguments: &[
         option(&["--topic"], "TOPIC", "The topic to produce to.").required(),
-        option(&["--bootstrap-server"], "HOST1:PORT1[,HOST2:PORT2[...]]", "REQUIRED: Brokers.")
-            .required(),
+        option(
+            &["--bootstrap-server"],
+            "HOST1:PORT1[,HOST2:PORT2[...]]",
+            "REQUIRED: Brokers.",
+        )
+        .required(),
         option(&["--max-messages"], "MAX-MESSAGES", "How many; -1: no end."),
-        option(&["--throughput"], "THROUGHPUT", "Records a second; -1: no limit."),
+        option(
+            &["--throughput"],
+            "THROUGHPUT",
+            "Records a second; -1: no limit.",
+        ),
         option(&["--acks"], "ACKS", "-1, 0 or 1."),
         option(&["--producer.config"], "CONFIG-FILE", "(DEPRECATED)"),
-        option(&["--command-config"], "CONFIG-FILE", "A file of producer configurations."),
-        option(&["--message-create-time"], "CREATE-TIME", "The timestamp of the first record."),
-        option(&["--value-prefix"], "VALUE-PREFIX", "Before each number, with a dot."),
-        option(&["--repeating-keys"], "REPEATING-KEYS", "Keys from 0 up to this, again and again."),
+        option(
+            &["--command-config"],
+            "CONFIG-FILE",
+            "A file of producer configurations.",
+        ),
+        option(
+            &["--message-create-time"],
+            "CREATE-TIME",
+            "The timestamp of the first record.",
+        ),
+        option(
+            &["--value-prefix"],
+            "VALUE-PREFIX",
+            "Before each number, with a dot.",
+        ),
+        option(
+            &["--repeating-keys"],
+            "REPEATING-KEYS",
+            "Keys from 0 up to this, again and again.",
+        ),
     ],
     exclusive: &[],
     commands: &[],
@@ -39,7 +63,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         let text = given.one(name).unwrap_or("-1");
         text.parse().map_err(|_| {
             let tool = TOOL.name;
-            Exit::error(format!("{tool}: error: argument {name}: could not convert '{text}'"))
+            Exit::error(format!(
+                "{tool}: error: argument {name}: could not convert '{text}'"
+            ))
         })
     };
     let mut settings = Settings::default();
@@ -48,7 +74,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
             settings.add_file(file)?;
         }
     }
-    settings.set("bootstrap.servers", given.one("--bootstrap-server").unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        given.one("--bootstrap-server").unwrap_or_default(),
+    );
     settings.set("acks", given.one("--acks").unwrap_or("-1"));
     settings.set("linger.ms", "0");
     settings.set("retries", "0");
@@ -177,6 +206,8 @@ impl Session<'_> {
 
     fn event(&self, io: &mut Io, name: &str, fields: &str) {
         let now_ms = self.clock.now_ms();
-        io.line(format!("{{\"timestamp\":{now_ms},\"name\":\"{name}\"{fields}}}"));
+        io.line(format!(
+            "{{\"timestamp\":{now_ms},\"name\":\"{name}\"{fields}}}"
+        ));
     }
 }

@@ -77,7 +77,11 @@ pub fn show_ms(at_ms: i64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
     let (second, ms) = (of_day / 1000 % 60, of_day % 1000);
@@ -122,8 +126,14 @@ mod tests {
     #[test]
     fn dates_and_durations() {
         assert_eq!(date_time_ms("1970-01-01T00:00:00.000"), Some(0));
-        assert_eq!(date_time_ms("2020-02-29T12:30:05.25Z"), Some(1_582_979_405_250));
-        assert_eq!(date_time_ms("2020-01-01T00:00+01:00"), Some(1_577_833_200_000));
+        assert_eq!(
+            date_time_ms("2020-02-29T12:30:05.25Z"),
+            Some(1_582_979_405_250)
+        );
+        assert_eq!(
+            date_time_ms("2020-01-01T00:00+01:00"),
+            Some(1_577_833_200_000)
+        );
         for bad in ["", "2020-01-01", "2020-13-01T00:00", "2020-01-01T25:00"] {
             assert_eq!(date_time_ms(bad), None, "{bad}");
         }

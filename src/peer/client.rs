@@ -136,7 +136,11 @@ impl Client {
         }
         let known: Vec<Address> = {
             let cluster = self.cluster.lock();
-            cluster.brokers.values().map(|b| b.address.clone()).collect()
+            cluster
+                .brokers
+                .values()
+                .map(|b| b.address.clone())
+                .collect()
         };
         let mut last = None;
         for address in self.config.bootstrap.iter().chain(&known) {
@@ -185,7 +189,10 @@ impl Client {
         &self,
         attempt: impl AsyncFn() -> Result<T, PeerError>,
     ) -> Result<T, PeerError> {
-        let deadline = self.clock.monotonic().saturating_add(self.config.api_timeout);
+        let deadline = self
+            .clock
+            .monotonic()
+            .saturating_add(self.config.api_timeout);
         let mut backoff = self.config.backoff;
         loop {
             let error = match attempt().await {

@@ -51,7 +51,9 @@ impl AdminError {
                 PeerError::NoBroker { .. } | PeerError::UnknownBroker { .. } => {
                     format!("Timed out waiting for a node assignment. Call: {call}")
                 }
-                PeerError::Timeout { .. } => format!("Timed out waiting to send the call. Call: {call}"),
+                PeerError::Timeout { .. } => {
+                    format!("Timed out waiting to send the call. Call: {call}")
+                }
                 other => chain(other),
             },
         }

@@ -49,7 +49,9 @@ impl Admin {
         let first = |answer: &kafka_protocol::messages::ConsumerGroupDescribeResponse| {
             answer.groups.first().map_or(0, |g| g.error_code)
         };
-        let answer = self.coordinator("describeConsumerGroups", group, &request, first).await?;
+        let answer = self
+            .coordinator("describeConsumerGroups", group, &request, first)
+            .await?;
         let found = answer.groups.into_iter().next();
         let found = found.ok_or_else(|| AdminError::answer(ErrorCode::GroupIdNotFound, None))?;
         check(found.error_code, found.error_message.as_ref())?;
@@ -86,7 +88,11 @@ impl Admin {
 
     /// Who coordinates a group.
     pub async fn group_coordinator(&self, group: &str) -> Answer<Broker> {
-        let attempt = async || self.client.find_coordinator(CoordinatorKind::Group, group).await;
+        let attempt = async || {
+            self.client
+                .find_coordinator(CoordinatorKind::Group, group)
+                .await
+        };
         let found = self.client.retry(attempt).await;
         found.map_err(|source| AdminError::peer("findCoordinator", source))
     }
@@ -95,7 +101,10 @@ impl Admin {
 fn is_classic(error: &AdminError) -> bool {
     match error {
         AdminError::Answer { error, .. } => {
-            matches!(error, ErrorCode::GroupIdNotFound | ErrorCode::UnsupportedVersion)
+            matches!(
+                error,
+                ErrorCode::GroupIdNotFound | ErrorCode::UnsupportedVersion
+            )
         }
         AdminError::Peer { source, .. } => matches!(source, PeerError::Unsupported { .. }),
     }
@@ -105,7 +114,10 @@ fn consumer_detail(found: &WireGroup) -> GroupDetail {
     let partitions = |assignment: &WireAssignment| {
         let rows = assignment.topic_partitions.iter().flat_map(|topic| {
             let name = topic.topic_name.0.to_string();
-            topic.partitions.iter().map(move |partition| (name.clone(), *partition))
+            topic
+                .partitions
+                .iter()
+                .map(move |partition| (name.clone(), *partition))
         });
         let mut rows: Vec<(String, i32)> = rows.collect();
         rows.sort();

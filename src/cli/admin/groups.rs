@@ -67,12 +67,13 @@ impl Admin {
 
     /// A classic group as its coordinator shows it.
     pub async fn describe_classic_group(&self, group: &str) -> Answer<DescribedGroup> {
-        let request =
-            DescribeGroupsRequest::default().with_groups(vec![GroupId(text(group))]);
+        let request = DescribeGroupsRequest::default().with_groups(vec![GroupId(text(group))]);
         let first = |answer: &kafka_protocol::messages::DescribeGroupsResponse| {
             answer.groups.first().map_or(0, |g| g.error_code)
         };
-        let answer = self.coordinator("describeConsumerGroups", group, &request, first).await?;
+        let answer = self
+            .coordinator("describeConsumerGroups", group, &request, first)
+            .await?;
         let found = answer.groups.into_iter().next();
         let found = found.ok_or_else(|| AdminError::answer(ErrorCode::GroupIdNotFound, None))?;
         check(found.error_code, found.error_message.as_ref())?;
@@ -103,7 +104,10 @@ impl Admin {
             .with_topics(topics);
         let request = OffsetFetchRequest::default().with_groups(vec![row]);
         let first = |answer: &kafka_protocol::messages::OffsetFetchResponse| {
-            answer.groups.first().map_or(answer.error_code, |g| g.error_code)
+            answer
+                .groups
+                .first()
+                .map_or(answer.error_code, |g| g.error_code)
         };
         let answer = self
             .coordinator_at_most(BY_NAME, "listConsumerGroupOffsets", group, &request, first)
@@ -153,10 +157,18 @@ impl Admin {
             .with_topics(topics.into_iter().map(row).collect());
         let first_error = |answer: &kafka_protocol::messages::OffsetCommitResponse| {
             let rows = answer.topics.iter().flat_map(|topic| &topic.partitions);
-            rows.map(|row| row.error_code).find(|code| *code != 0).unwrap_or(0)
+            rows.map(|row| row.error_code)
+                .find(|code| *code != 0)
+                .unwrap_or(0)
         };
         let answer = self
-            .coordinator_at_most(BY_NAME, "alterConsumerGroupOffsets", group, &request, first_error)
+            .coordinator_at_most(
+                BY_NAME,
+                "alterConsumerGroupOffsets",
+                group,
+                &request,
+                first_error,
+            )
             .await?;
         check(first_error(&answer), None)
     }
@@ -168,7 +180,9 @@ impl Admin {
         let first = |answer: &kafka_protocol::messages::DeleteGroupsResponse| {
             answer.results.first().map_or(0, |row| row.error_code)
         };
-        let answer = self.coordinator("deleteConsumerGroups", group, &request, first).await?;
+        let answer = self
+            .coordinator("deleteConsumerGroups", group, &request, first)
+            .await?;
         check(first(&answer), None)
     }
 
@@ -192,7 +206,9 @@ impl Admin {
             .with_group_id(GroupId(text(group)))
             .with_topics(topics.into_iter().map(row).collect());
         let answer = self
-            .coordinator("deleteConsumerGroupOffsets", group, &request, |a| a.error_code)
+            .coordinator("deleteConsumerGroupOffsets", group, &request, |a| {
+                a.error_code
+            })
             .await?;
         check(answer.error_code, None)?;
         let mut results = BTreeMap::new();

@@ -95,7 +95,10 @@ impl Admin {
         topics.sort_unstable();
         topics.dedup();
         let known = self.client.cluster();
-        if topics.iter().any(|topic| !known.topics.contains_key(*topic)) {
+        if topics
+            .iter()
+            .any(|topic| !known.topics.contains_key(*topic))
+        {
             let asked = self.client.metadata(Some(&topics)).await;
             asked.map_err(|source| AdminError::peer("metadata", source))?;
         }

@@ -148,7 +148,9 @@ impl Admin {
                     id: TopicId(topic.topic_id),
                     partitions: Vec::new(),
                 });
-                detail.partitions.extend(topic.partitions.iter().map(PartitionDetail::read));
+                detail
+                    .partitions
+                    .extend(topic.partitions.iter().map(PartitionDetail::read));
             }
             match answer.next_cursor {
                 Some(next) => {
@@ -180,7 +182,11 @@ impl Admin {
             details.push(TopicDetail {
                 name: view.name,
                 id: view.id,
-                partitions: view.partitions.iter().map(PartitionDetail::of_view).collect(),
+                partitions: view
+                    .partitions
+                    .iter()
+                    .map(PartitionDetail::of_view)
+                    .collect(),
             });
         }
         Ok(details)

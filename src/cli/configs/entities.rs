@@ -26,13 +26,23 @@ pub struct Entity {
 impl EntityKind {
     /// Kind, its name, and its short forms: one entity, the defaults.
     const ALL: [(EntityKind, &'static str, &'static str, &'static str); 8] = [
-        (EntityKind::BrokerLoggers, "broker-loggers", "broker-logger", ""),
+        (
+            EntityKind::BrokerLoggers,
+            "broker-loggers",
+            "broker-logger",
+            "",
+        ),
         (EntityKind::Topics, "topics", "topic", ""),
         (EntityKind::Clients, "clients", "client", "client-defaults"),
         (EntityKind::Users, "users", "user", "user-defaults"),
         (EntityKind::Brokers, "brokers", "broker", "broker-defaults"),
         (EntityKind::Ips, "ips", "ip", "ip-defaults"),
-        (EntityKind::ClientMetrics, "client-metrics", "client-metrics", ""),
+        (
+            EntityKind::ClientMetrics,
+            "client-metrics",
+            "client-metrics",
+            "",
+        ),
         (EntityKind::Groups, "groups", "group", ""),
     ];
 
@@ -48,7 +58,10 @@ impl EntityKind {
     }
 
     pub fn is_quota(self) -> bool {
-        matches!(self, EntityKind::Users | EntityKind::Clients | EntityKind::Ips)
+        matches!(
+            self,
+            EntityKind::Users | EntityKind::Clients | EntityKind::Ips
+        )
     }
 }
 
@@ -93,7 +106,10 @@ pub fn entities(options: &Options) -> Result<Vec<Entity>, Exit> {
     }
     for entity in &entities {
         let is_broker = matches!(entity.kind, EntityKind::Brokers | EntityKind::BrokerLoggers);
-        if let Some(name) = entity.name.as_deref().filter(|n| is_broker && !n.is_empty())
+        if let Some(name) = entity
+            .name
+            .as_deref()
+            .filter(|n| is_broker && !n.is_empty())
             && name.parse::<i32>().is_err()
         {
             return Err(Exit::error(format!(

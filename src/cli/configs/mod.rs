@@ -13,7 +13,6 @@ use super::io::Io;
 use super::java_order;
 use super::options::{HELP, Opt, Options, VERSION, flag, text};
 use super::settings::Settings;
-use crate::types::ErrorCode;
 
 use entities::{Entity, EntityKind, entities};
 
@@ -21,16 +20,42 @@ const PURPOSE: &str = "This tool helps to manipulate and describe entity config 
                        client, user, broker, ip, client-metrics or group";
 
 pub(super) const OPTIONS: &[Opt] = &[
-    text("bootstrap-server", "server to connect to", "Brokers of the cluster."),
-    text("bootstrap-controller", "controller to connect to", "Controllers of the cluster."),
-    text("command-config", "command config property file", "Properties of the admin client."),
+    text(
+        "bootstrap-server",
+        "server to connect to",
+        "Brokers of the cluster.",
+    ),
+    text(
+        "bootstrap-controller",
+        "controller to connect to",
+        "Controllers of the cluster.",
+    ),
+    text(
+        "command-config",
+        "command config property file",
+        "Properties of the admin client.",
+    ),
     flag("alter", "Change configurations."),
     flag("describe", "Show configurations."),
-    flag("all", "Show all configurations, defaults and static ones too."),
-    text("entity-type", "", "topics, clients, users, brokers, broker-loggers, ips, client-metrics or groups."),
+    flag(
+        "all",
+        "Show all configurations, defaults and static ones too.",
+    ),
+    text(
+        "entity-type",
+        "",
+        "topics, clients, users, brokers, broker-loggers, ips, client-metrics or groups.",
+    ),
     text("entity-name", "", "The name of the entity."),
-    flag("entity-default", "The defaults of all entities of the type."),
-    text("add-config", "", "What to set: 'k1=v1,k2=[v1,v2,v2],k3=v3'."),
+    flag(
+        "entity-default",
+        "The defaults of all entities of the type.",
+    ),
+    text(
+        "add-config",
+        "",
+        "What to set: 'k1=v1,k2=[v1,v2,v2],k3=v3'.",
+    ),
     text("add-config-file", "", "A properties file of what to set."),
     text("delete-config", "", "What to remove: 'k1,k2'."),
     text("topic", "", "The name of a topic."),
@@ -44,7 +69,11 @@ pub(super) const OPTIONS: &[Opt] = &[
     text("ip", "", "An address."),
     flag("ip-defaults", "The defaults of all addresses."),
     text("group", "", "The id of a group."),
-    text("client-metrics", "", "The name of a client metrics resource."),
+    text(
+        "client-metrics",
+        "",
+        "The name of a client metrics resource.",
+    ),
     HELP,
     VERSION,
 ];
@@ -109,9 +138,13 @@ fn admin(options: &Options) -> Result<Admin, Exit> {
     if let Some(file) = options.one("command-config")? {
         settings.add_file(file)?;
     }
-    let servers = options.one("bootstrap-server")?.or(options.one("bootstrap-controller")?);
+    let servers = options
+        .one("bootstrap-server")?
+        .or(options.one("bootstrap-controller")?);
     settings.set("bootstrap.servers", servers.unwrap_or_default());
-    settings.admin()
+    let mut admin = settings.admin()?;
+    admin.is_controller = options.has("bootstrap-controller");
+    Ok(admin)
 }
 
 struct Command<'a> {
@@ -136,7 +169,9 @@ impl Command<'_> {
             return Ok(());
         };
         if first.kind.is_quota() {
-            return quotas::describe(io, self.admin, entities).await.map_err(|e| self.failed(e));
+            return quotas::describe(io, self.admin, entities)
+                .await
+                .map_err(|e| self.failed(e));
         }
         let names = match &first.name {
             Some(name) => {
@@ -161,7 +196,10 @@ impl Command<'_> {
         let all = self.options.has("all");
         let which = if all { "All" } else { "Dynamic" };
         match name {
-            "" => io.line(format!("Default configs for {} in the cluster are:", kind.many())),
+            "" => io.line(format!(
+                "Default configs for {} in the cluster are:",
+                kind.many()
+            )),
             name => io.line(format!("{which} configs for {} {name} are:", kind.one())),
         }
         let resource = resource(kind, name);
@@ -194,8 +232,7 @@ impl Command<'_> {
                 topics.into_iter().map(|topic| topic.name).collect()
             }
             EntityKind::Brokers | EntityKind::BrokerLoggers => {
-                let cluster = self.admin.client.metadata(Some(&[])).await;
-                let cluster = cluster.map_err(|e| failed(AdminError::peer("describeCluster", e)))?;
+                let cluster = self.admin.describe_cluster(false).await.map_err(failed)?;
                 let mut ids: Vec<String> = cluster.brokers.keys().map(i32::to_string).collect();
                 if kind == EntityKind::Brokers {
                     ids.push(String::new());
@@ -204,13 +241,21 @@ impl Command<'_> {
             }
             EntityKind::ClientMetrics => {
                 let kind = ResourceKind::ClientMetrics;
-                self.admin.list_config_resources(kind).await.map_err(failed)?
+                self.admin
+                    .list_config_resources(kind)
+                    .await
+                    .map_err(failed)?
             }
             EntityKind::Groups => {
                 let listed = self.admin.list_groups(&[], &[]).await.map_err(failed)?;
                 let mut names: BTreeSet<String> = listed.into_iter().map(|g| g.group).collect();
                 let kind = ResourceKind::Group;
-                names.extend(self.admin.list_config_resources(kind).await.map_err(failed)?);
+                names.extend(
+                    self.admin
+                        .list_config_resources(kind)
+                        .await
+                        .map_err(failed)?,
+                );
                 names.into_iter().collect()
             }
             EntityKind::Users | EntityKind::Clients | EntityKind::Ips => Vec::new(),
@@ -236,7 +281,10 @@ impl Command<'_> {
             let name = first.name.clone().unwrap_or_default();
             let set = |(name, value): (String, String)| AlterOp::Set { name, value };
             let delete = |name: String| AlterOp::Delete { name };
-            let ops = sets.into_iter().map(set).chain(deletes.into_iter().map(delete));
+            let ops = sets
+                .into_iter()
+                .map(set)
+                .chain(deletes.into_iter().map(delete));
             let ops: Vec<AlterOp> = ops.collect();
             let resource = resource(first.kind, &name);
             let altered = self.admin.alter_configs(&resource, &ops).await;
@@ -249,7 +297,10 @@ impl Command<'_> {
                     entity.kind.many()
                 )),
                 Some(name) => {
-                    io.line(format!("Completed updating config for {} {name}.", entity.kind.one()));
+                    io.line(format!(
+                        "Completed updating config for {} {name}.",
+                        entity.kind.one()
+                    ));
                 }
             }
         }
@@ -278,7 +329,10 @@ impl Command<'_> {
     fn deletions(&self) -> Result<Vec<String>, Exit> {
         let lists = self.options.all("delete-config");
         let items = lists.iter().flat_map(|list| list.split(','));
-        Ok(items.map(|i| i.trim().to_owned()).filter(|i| !i.is_empty()).collect())
+        Ok(items
+            .map(|i| i.trim().to_owned())
+            .filter(|i| !i.is_empty())
+            .collect())
     }
 }
 

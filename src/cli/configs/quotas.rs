@@ -55,9 +55,14 @@ pub async fn describe(io: &mut Io, admin: &Admin, entities: &[Entity]) -> Answer
         ];
         let who: Vec<String> = parts.into_iter().flatten().collect();
         let values = entry.values.iter();
-        let values: Vec<String> =
-            values.map(|v| format!("{}={:?}", v.key.as_str(), v.value)).collect();
-        io.line(format!("Quota configs for {} are {}", who.join(", "), values.join(", ")));
+        let values: Vec<String> = values
+            .map(|v| format!("{}={:?}", v.key.as_str(), v.value))
+            .collect();
+        io.line(format!(
+            "Quota configs for {} are {}",
+            who.join(", "),
+            values.join(", ")
+        ));
     }
     match entities {
         [entity] if entity.kind == EntityKind::Users && entity.name.as_deref() != Some("") => {
@@ -110,7 +115,11 @@ pub async fn alter(
         })?;
         ops.push(OpData::default().with_key(text(name)).with_value(number));
     }
-    ops.extend(deletes.iter().map(|name| OpData::default().with_key(text(name)).with_remove(true)));
+    ops.extend(
+        deletes
+            .iter()
+            .map(|name| OpData::default().with_key(text(name)).with_remove(true)),
+    );
     let entity = |entity: &Entity| {
         let name = entity.name.as_deref().filter(|name| !name.is_empty());
         EntityData::default()

@@ -36,7 +36,9 @@ pub fn range(
         }
     }
     let whole = given.into_iter();
-    whole.map(|(member, partitions)| (member, Assignment { partitions })).collect()
+    whole
+        .map(|(member, partitions)| (member, Assignment { partitions }))
+        .collect()
 }
 
 #[cfg(test)]

@@ -27,8 +27,11 @@ type Partition = (String, i32);
 impl Consumer {
     /// Asks all leaders for what comes next, for at most `wait`.
     pub(super) async fn fetch(&mut self, wait: Duration) -> Answer<()> {
-        let rows: Vec<(Partition, ())> =
-            self.positions.keys().map(|partition| (partition.clone(), ())).collect();
+        let rows: Vec<(Partition, ())> = self
+            .positions
+            .keys()
+            .map(|partition| (partition.clone(), ()))
+            .collect();
         let wait = wait.min(self.config.fetch_max_wait);
         if rows.is_empty() {
             tokio::time::sleep(wait).await;
@@ -135,7 +138,8 @@ impl Consumer {
                 continue;
             };
             for data in topic.partitions {
-                self.take_partition((name.clone(), data.partition_index), data).await?;
+                self.take_partition((name.clone(), data.partition_index), data)
+                    .await?;
             }
         }
         Ok(())
@@ -158,7 +162,12 @@ impl Consumer {
             }
             error => return Err(AdminError::answer(error, None)),
         }
-        let unpacked = unpack(&partition, &data, position.offset, self.config.read_committed)?;
+        let unpacked = unpack(
+            &partition,
+            &data,
+            position.offset,
+            self.config.read_committed,
+        )?;
         let next = unpacked.next_offset;
         let is_empty = unpacked.records.is_empty();
         self.ready.extend(unpacked.records);

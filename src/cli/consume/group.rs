@@ -252,7 +252,10 @@ impl Consumer {
         for (topic, indexes) in given.partitions {
             partitions.extend(indexes.into_iter().map(|index| (topic.clone(), index)));
         }
-        let committed = self.admin.group_offsets(&member.group, Some(&partitions)).await?;
+        let committed = self
+            .admin
+            .group_offsets(&member.group, Some(&partitions))
+            .await?;
         let mut starts = Vec::new();
         for partition in partitions {
             let offset = committed.get(&partition).map_or(-1, |row| row.offset);
@@ -307,7 +310,9 @@ impl Consumer {
                 .with_group_id(member.group_id())
                 .with_members(vec![identity]);
             let group = &member.group;
-            self.admin.coordinator("leaveGroup", group, &request, |a| a.error_code).await?;
+            self.admin
+                .coordinator("leaveGroup", group, &request, |a| a.error_code)
+                .await?;
         }
         member.forget();
         Ok(())

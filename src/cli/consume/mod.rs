@@ -29,7 +29,6 @@ pub struct Incoming {
     pub topic: String,
     pub partition: i32,
     pub offset: i64,
-    pub leader_epoch: i32,
     pub timestamp_ms: i64,
     pub is_append_time: bool,
     pub key: Option<Bytes>,
@@ -63,7 +62,9 @@ pub struct ConsumerConfig {
 impl ConsumerConfig {
     pub fn read(settings: &Settings) -> Result<ConsumerConfig, Exit> {
         let invalid = |name: &str, value: &str, valid: &str| {
-            config_error(&format!("Invalid value {value} for configuration {name}: {valid}"))
+            config_error(&format!(
+                "Invalid value {value} for configuration {name}: {valid}"
+            ))
         };
         let reset = match settings.get("auto.offset.reset").unwrap_or("latest") {
             "earliest" => Reset::Earliest,
@@ -74,7 +75,9 @@ impl ConsumerConfig {
                 return Err(invalid("auto.offset.reset", other, valid));
             }
         };
-        let level = settings.get("isolation.level").unwrap_or("read_uncommitted");
+        let level = settings
+            .get("isolation.level")
+            .unwrap_or("read_uncommitted");
         let read_committed = match level {
             "read_committed" => true,
             "read_uncommitted" => false,
@@ -83,9 +86,8 @@ impl ConsumerConfig {
                 return Err(invalid("isolation.level", other, valid));
             }
         };
-        let ms = |name: &str, default: u64| {
-            settings.number(name, default).map(Duration::from_millis)
-        };
+        let ms =
+            |name: &str, default: u64| settings.number(name, default).map(Duration::from_millis);
         let commits = settings.flag("enable.auto.commit", true);
         let interval = ms("auto.commit.interval.ms", 5_000)?;
         Ok(ConsumerConfig {
@@ -109,7 +111,6 @@ impl ConsumerConfig {
 struct Position {
     /// The next offset to hand out.
     offset: i64,
-    leader_epoch: i32,
 }
 
 pub struct Consumer {
@@ -134,9 +135,14 @@ impl Consumer {
 
     /// Reads these partitions from now on, each from its offset or by its time.
     pub async fn assign(&mut self, wanted: Vec<((String, i32), Start)>) -> Answer<()> {
-        let keep: BTreeSet<_> = wanted.iter().map(|(partition, _)| partition.clone()).collect();
-        self.positions.retain(|partition, _| keep.contains(partition));
-        self.ready.retain(|r| keep.contains(&(r.topic.clone(), r.partition)));
+        let keep: BTreeSet<_> = wanted
+            .iter()
+            .map(|(partition, _)| partition.clone())
+            .collect();
+        self.positions
+            .retain(|partition, _| keep.contains(partition));
+        self.ready
+            .retain(|r| keep.contains(&(r.topic.clone(), r.partition)));
         self.assign_more(wanted).await
     }
 
@@ -164,12 +170,7 @@ impl Consumer {
     }
 
     fn set_position(&mut self, partition: (String, i32), offset: i64) {
-        let leader_epoch = -1;
-        let position = Position {
-            offset,
-            leader_epoch,
-        };
-        self.positions.insert(partition, position);
+        self.positions.insert(partition, Position { offset });
     }
 
     /// Where an offset that does not exist is replaced by one that does.
@@ -181,11 +182,10 @@ impl Consumer {
         }
     }
 
-    /// The next offset of each partition, for a commit.
+    /// The next offset of each partition, for a commit. Without a leader epoch, as Kafka's tools
+    /// commit it.
     pub fn positions(&self) -> Vec<((String, i32), i64, i32)> {
-        let row = |(partition, p): (&(String, i32), &Position)| {
-            (partition.clone(), p.offset, p.leader_epoch)
-        };
+        let row = |(partition, p): (&(String, i32), &Position)| (partition.clone(), p.offset, -1);
         self.positions.iter().map(row).collect()
     }
 
@@ -208,7 +208,6 @@ impl Consumer {
         let partition = (record.topic.clone(), record.partition);
         if let Some(position) = self.positions.get_mut(&partition) {
             position.offset = record.offset + 1;
-            position.leader_epoch = record.leader_epoch;
         }
         Some(record)
     }

@@ -51,7 +51,10 @@ pub(super) fn unpack(
             return Err(corrupt());
         }
         let header = &batch.header;
-        let last_offset = header.base_offset.0.saturating_add(header.last_offset_delta.into());
+        let last_offset = header
+            .base_offset
+            .0
+            .saturating_add(header.last_offset_delta.into());
         while let Some((_, id)) = aborted.next_if(|(first, _)| *first <= last_offset) {
             aborting.insert(id);
         }
@@ -88,7 +91,10 @@ fn take_batch(
     let is_append_time = header.attributes.timestamp_type() == TimestampType::LogAppendTime;
     for record in batch.records() {
         let record = record.map_err(|_| AdminError::answer(ErrorCode::CorruptMessage, None))?;
-        let offset = header.base_offset.0.saturating_add(record.offset_delta.into());
+        let offset = header
+            .base_offset
+            .0
+            .saturating_add(record.offset_delta.into());
         // A fetch from the middle of a batch brings the whole batch.
         if offset < from {
             continue;
@@ -101,7 +107,6 @@ fn take_batch(
             topic: partition.0.clone(),
             partition: partition.1,
             offset,
-            leader_epoch: header.leader_epoch.0,
             timestamp_ms,
             is_append_time,
             key: record.key,

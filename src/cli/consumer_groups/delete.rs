@@ -22,17 +22,23 @@ pub(super) async fn groups(io: &mut Io, admin: &Admin, options: &Options) -> Cal
     }
     if failed.is_empty() {
         let names = deleted.join(", ");
-        io.line(format!("Deletion of requested consumer groups ({names}) was successful."));
+        io.line(format!(
+            "Deletion of requested consumer groups ({names}) was successful."
+        ));
         return Ok(Ok(()));
     }
     io.line("\nError: Deletion of some consumer groups failed:");
     for (name, error) in &failed {
         let text = error.exception();
-        io.line(format!("* Group '{name}' could not be deleted due to: {text}"));
+        io.line(format!(
+            "* Group '{name}' could not be deleted due to: {text}"
+        ));
     }
     if !deleted.is_empty() {
         let names = deleted.join(", ");
-        io.line(format!("\nThese consumer groups were deleted successfully: {names}"));
+        io.line(format!(
+            "\nThese consumer groups were deleted successfully: {names}"
+        ));
     }
     Ok(Ok(()))
 }
@@ -72,9 +78,7 @@ pub(super) async fn offsets(io: &mut Io, admin: &Admin, options: &Options) -> Ca
     let all_done = results.values().all(Result::is_ok);
     io.line(match all_done {
         true => format!("Request succeeded for deleting offsets from group {group}."),
-        false => {
-            "Encountered some partition-level error, see the follow-up details:".to_owned()
-        }
+        false => "Encountered some partition-level error, see the follow-up details:".to_owned(),
     });
     io.line("");
     let row = |topic: &str, partition: &str, status: &str| {

@@ -53,7 +53,9 @@ fn print_state_note(io: &mut Io, detail: &GroupDetail) {
         "Dead" => io.line(format!("\nError: Consumer group '{name}' does not exist.")),
         "Empty" => io.error_line(format!("\nConsumer group '{name}' has no active members.")),
         "PreparingRebalance" | "CompletingRebalance" | "Assigning" | "Reconciling" => {
-            io.error_line(format!("\nWarning: Consumer group '{name}' is rebalancing."));
+            io.error_line(format!(
+                "\nWarning: Consumer group '{name}' is rebalancing."
+            ));
         }
         _ => {}
     }
@@ -79,11 +81,17 @@ impl View {
         for member in members {
             for partition in &member.partitions {
                 assigned.insert(partition.clone());
-                let who = (member.id.clone(), member.host.clone(), member.client_id.clone());
+                let who = (
+                    member.id.clone(),
+                    member.host.clone(),
+                    member.client_id.clone(),
+                );
                 rows.push((partition.clone(), Some(who)));
             }
         }
-        let others = committed.keys().filter(|partition| !assigned.contains(*partition));
+        let others = committed
+            .keys()
+            .filter(|partition| !assigned.contains(*partition));
         rows.extend(others.map(|partition| (partition.clone(), None)));
         let ends = ends(admin, rows.iter().map(|(partition, _)| partition)).await?;
         let rows: Vec<OffsetRow> = rows
@@ -91,7 +99,9 @@ impl View {
             .map(|(partition, member)| {
                 let offset = committed.get(&partition).filter(|row| row.offset >= 0);
                 OffsetRow {
-                    leader_epoch: offset.map(|row| row.leader_epoch).filter(|epoch| *epoch >= 0),
+                    leader_epoch: offset
+                        .map(|row| row.leader_epoch)
+                        .filter(|epoch| *epoch >= 0),
                     current: offset.map(|row| row.offset),
                     end: ends.get(&partition).copied(),
                     partition,
@@ -109,7 +119,12 @@ impl View {
     fn print_offsets(&self, io: &mut Io, group: &str, rows: &[OffsetRow]) {
         let cells: Vec<[String; 10]> = rows.iter().map(|row| offset_cells(group, row)).collect();
         let width = |index: usize| {
-            cells.iter().map(|row| row[index].chars().count()).max().unwrap_or(0).max(15)
+            cells
+                .iter()
+                .map(|row| row[index].chars().count())
+                .max()
+                .unwrap_or(0)
+                .max(15)
         };
         let (group_width, topic_width) = (width(0), width(1));
         let (id_width, host_width) = (width(7), width(8));
@@ -127,7 +142,18 @@ impl View {
         ];
         io.line("");
         for row in std::iter::once(&header.map(str::to_owned)).chain(&cells) {
-            let [group, topic, partition, epoch, current, end, lag, id, host, client] = row;
+            let [
+                group,
+                topic,
+                partition,
+                epoch,
+                current,
+                end,
+                lag,
+                id,
+                host,
+                client,
+            ] = row;
             let epoch = match self.verbose {
                 true => format!("{epoch:15} "),
                 false => String::new(),
@@ -141,11 +167,22 @@ impl View {
 
     fn members(&self, io: &mut Io, detail: &GroupDetail) {
         print_state_note(io, detail);
-        let with_instance = detail.members.iter().any(|member| member.instance_id.is_some());
-        let cells: Vec<Vec<String>> =
-            detail.members.iter().map(|m| member_cells(&detail.group, m)).collect();
+        let with_instance = detail
+            .members
+            .iter()
+            .any(|member| member.instance_id.is_some());
+        let cells: Vec<Vec<String>> = detail
+            .members
+            .iter()
+            .map(|m| member_cells(&detail.group, m))
+            .collect();
         let width = |index: usize| {
-            cells.iter().map(|row| row[index].chars().count()).max().unwrap_or(0).max(15)
+            cells
+                .iter()
+                .map(|row| row[index].chars().count())
+                .max()
+                .unwrap_or(0)
+                .max(15)
         };
         let widths = [width(0), width(1), width(2), width(3), width(4)];
         let header = [
@@ -191,11 +228,22 @@ impl View {
         let row = |group: &str, coordinator: &str, strategy: &str, state: &str, count: &str| {
             format!("{group:width$} {coordinator:where_width$} {strategy:20} {state:20} {count}")
         };
-        let names = ["COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"];
+        let names = [
+            "COORDINATOR (ID)",
+            "ASSIGNMENT-STRATEGY",
+            "STATE",
+            "#MEMBERS",
+        ];
         io.line("");
         io.line(row("GROUP", names[0], names[1], names[2], names[3]));
         let count = detail.members.len().to_string();
-        io.line(row(&detail.group, &coordinator, strategy, &detail.state, &count));
+        io.line(row(
+            &detail.group,
+            &coordinator,
+            strategy,
+            &detail.state,
+            &count,
+        ));
         Ok(())
     }
 }
@@ -243,7 +291,10 @@ fn member_cells(group: &str, member: &MemberDetail) -> Vec<String> {
         epoch(member.epoch),
         assignment_text(&member.partitions),
         epoch(member.target_epoch),
-        member.target.as_deref().map_or("-".to_owned(), assignment_text),
+        member
+            .target
+            .as_deref()
+            .map_or("-".to_owned(), assignment_text),
     ]
 }
 
@@ -270,11 +321,15 @@ async fn ends<'a>(
     admin: &Admin,
     partitions: impl Iterator<Item = &'a Partition>,
 ) -> Answer<BTreeMap<Partition, i64>> {
-    let wanted: Vec<_> = partitions.map(|p| (p.clone(), OffsetSpec::LATEST)).collect();
+    let wanted: Vec<_> = partitions
+        .map(|p| (p.clone(), OffsetSpec::LATEST))
+        .collect();
     if wanted.is_empty() {
         return Ok(BTreeMap::new());
     }
     let found = admin.list_offsets(&wanted, false).await?;
     let rows = found.into_iter();
-    Ok(rows.filter_map(|(partition, found)| Some((partition, found.ok()?.offset))).collect())
+    Ok(rows
+        .filter_map(|(partition, found)| Some((partition, found.ok()?.offset)))
+        .collect())
 }

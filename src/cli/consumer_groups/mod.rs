@@ -18,42 +18,96 @@ const PURPOSE: &str =
     "This tool helps to list, describe, delete and manage the offsets of consumer groups.";
 
 const OPTIONS: &[Opt] = &[
-    text("bootstrap-server", "server to connect to", "Brokers. REQUIRED but for --validate-regex."),
-    text("command-config", "command config property file", "Properties of the clients."),
+    text(
+        "bootstrap-server",
+        "server to connect to",
+        "Brokers. REQUIRED but for --validate-regex.",
+    ),
+    text(
+        "command-config",
+        "command config property file",
+        "Properties of the clients.",
+    ),
     text("group", "group id", "A group."),
-    text("topic", "topic", "A topic, or topic:0,1,2 for some of its partitions."),
+    text(
+        "topic",
+        "topic",
+        "A topic, or topic:0,1,2 for some of its partitions.",
+    ),
     flag("all-topics", "All topics."),
     flag("all-groups", "All groups."),
     flag("list", "List groups."),
     flag("describe", "Describe groups: offsets and lag."),
     flag("delete", "Delete groups."),
-    flag("delete-offsets", "Delete the offsets of a group for topics."),
-    flag("reset-offsets", "Set the offsets of a group that has no members."),
-    typed("timeout", "Long", "timeout (ms)", "How long to wait for a group.").or("30000"),
+    flag(
+        "delete-offsets",
+        "Delete the offsets of a group for topics.",
+    ),
+    flag(
+        "reset-offsets",
+        "Set the offsets of a group that has no members.",
+    ),
+    typed(
+        "timeout",
+        "Long",
+        "timeout (ms)",
+        "How long to wait for a group.",
+    )
+    .or("30000"),
     flag("members", "Describe the members."),
     flag("verbose", "Describe more."),
-    flag("offsets", "Describe the offsets; this is what --describe does."),
-    text("state", "", "Describe the state; or list states, or groups in states.")
-        .optional_argument(),
+    flag(
+        "offsets",
+        "Describe the offsets; this is what --describe does.",
+    ),
+    text(
+        "state",
+        "",
+        "Describe the state; or list states, or groups in states.",
+    )
+    .optional_argument(),
     text("type", "", "List types, or groups of types.").optional_argument(),
     flag("dry-run", "Show what a reset would do."),
     flag("execute", "Do the reset."),
     flag("export", "Print a reset as CSV."),
-    text("from-file", "path to CSV file", "Reset to what a CSV file says."),
-    text("to-datetime", "datetime", "Reset to a time, YYYY-MM-DDThh:mm:ss.sss."),
-    text("by-duration", "duration", "Reset to a time so long ago, PnDTnHnMnS."),
+    text(
+        "from-file",
+        "path to CSV file",
+        "Reset to what a CSV file says.",
+    ),
+    text(
+        "to-datetime",
+        "datetime",
+        "Reset to a time, YYYY-MM-DDThh:mm:ss.sss.",
+    ),
+    text(
+        "by-duration",
+        "duration",
+        "Reset to a time so long ago, PnDTnHnMnS.",
+    ),
     flag("to-earliest", "Reset to the first offset."),
     flag("to-latest", "Reset to the end."),
     typed("to-offset", "Long", "offset", "Reset to an offset."),
     flag("to-current", "Reset to the current offset."),
-    typed("shift-by", "Long", "number-of-offsets", "Reset by so many offsets."),
+    typed(
+        "shift-by",
+        "Long",
+        "number-of-offsets",
+        "Reset by so many offsets.",
+    ),
     text("validate-regex", "regex", "Check a regular expression."),
     HELP,
     VERSION,
 ];
 
-const ACTIONS: [&str; 6] =
-    ["list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex"];
+const ACTIONS: [&str; 6] = [
+    "list",
+    "describe",
+    "delete",
+    "reset-offsets",
+    "delete-offsets",
+    "validate-regex",
+];
 
 const SCENARIOS: [&str; 8] = [
     "to-current",
@@ -115,8 +169,15 @@ fn report(io: &mut Io, error: &AdminError, with_class: bool) {
         true => error.exception(),
         false => error.message(),
     };
-    io.line(format!("\nError: Executing consumer group command failed due to {text}"));
-    io.error_line(error.exception());
+    io.line(format!(
+        "\nError: Executing consumer group command failed due to {text}"
+    ));
+    let wrapped = if with_class {
+        "java.util.concurrent.ExecutionException: "
+    } else {
+        ""
+    };
+    io.error_line(format!("{wrapped}{}", error.exception()));
 }
 
 fn check_available(options: &Options) -> Done {
@@ -132,7 +193,10 @@ fn check_available(options: &Options) -> Done {
             let text = format!(
                 "Option(s) [{option}] are unavailable given other options on the command line"
             );
-            return Err(Exit::uncaught("joptsimple.UnavailableOptionException", &text));
+            return Err(Exit::uncaught(
+                "joptsimple.UnavailableOptionException",
+                &text,
+            ));
         }
     }
     Ok(())
@@ -153,9 +217,7 @@ fn check(io: &mut Io, options: &Options) -> Done {
             return Err(refused(text));
         }
         if let Some(state) = options.one("state")? {
-            let text = format!(
-                "Option [describe] does not take a value for [state]: {state}"
-            );
+            let text = format!("Option [describe] does not take a value for [state]: {state}");
             return Err(refused(&text));
         }
     }
@@ -196,7 +258,10 @@ fn check_reset(io: &mut Io, options: &Options) -> Done {
         let text = "Option [reset-offsets] takes one of these options: [group], [all-groups]";
         return Err(refused(text));
     }
-    let given = SCENARIOS.iter().filter(|scenario| options.has(scenario)).count();
+    let given = SCENARIOS
+        .iter()
+        .filter(|scenario| options.has(scenario))
+        .count();
     if given != 1 {
         let names: Vec<String> = SCENARIOS.iter().map(|name| format!("[{name}]")).collect();
         let text = format!(
@@ -217,18 +282,27 @@ fn admin(options: &Options) -> Result<Admin, Exit> {
     if let Some(file) = options.one("command-config")? {
         settings.add_file(file)?;
     }
-    settings.set("bootstrap.servers", options.one("bootstrap-server")?.unwrap_or_default());
+    settings.set(
+        "bootstrap.servers",
+        options.one("bootstrap-server")?.unwrap_or_default(),
+    );
     settings.admin()
 }
 
 /// The groups that are meant.
 async fn group_names(admin: &Admin, options: &Options) -> Result<Vec<String>, AdminError> {
     if !options.has("all-groups") {
-        return Ok(options.all("group").iter().map(|name| (*name).to_owned()).collect());
+        return Ok(options
+            .all("group")
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect());
     }
     let listed = admin.list_groups(&[], &[]).await?;
     let is_consumer = |protocol: &str| protocol == "consumer" || protocol.is_empty();
-    let groups = listed.into_iter().filter(|group| is_consumer(&group.protocol_type));
+    let groups = listed
+        .into_iter()
+        .filter(|group| is_consumer(&group.protocol_type));
     let mut names: Vec<String> = groups.map(|group| group.group).collect();
     names.sort();
     Ok(names)
@@ -252,13 +326,19 @@ fn words(
     valid: &[&'static str],
 ) -> Result<Vec<&'static str>, Exit> {
     let mut found = Vec::new();
-    for word in given.unwrap_or_default().split(',').map(str::trim).filter(|w| !w.is_empty()) {
+    for word in given
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|w| !w.is_empty())
+    {
         match valid.iter().find(|known| known.eq_ignore_ascii_case(word)) {
             Some(known) => found.push(*known),
             None => {
                 let text = format!(
-                    "Invalid {what} list '{}'. Valid {what}s are: {}",
+                    "Invalid {what} list '{}'. Valid {}s are: {}",
                     given.unwrap_or_default(),
+                    what.trim_end_matches('s'),
                     valid.join(", ")
                 );
                 return Err(refused(&text));
@@ -271,7 +351,7 @@ fn words(
 async fn list(io: &mut Io, admin: &Admin, options: &Options) -> Called {
     let (with_state, with_type) = (options.has("state"), options.has("type"));
     let states = words("state", options.one("state")?, &STATES)?;
-    let types = words("type", options.one("type")?, &TYPES)?;
+    let types = words("types", options.one("type")?, &TYPES)?;
     let listed = match admin.list_groups(&states, &types).await {
         Ok(listed) => listed,
         Err(error) => return Ok(Err(error)),
@@ -284,7 +364,13 @@ async fn list(io: &mut Io, admin: &Admin, options: &Options) -> Called {
         groups.iter().for_each(|group| io.line(&group.group));
         return Ok(Ok(()));
     }
-    let width = groups.iter().map(|group| group.group.len()).max().unwrap_or(0).max(15) + 10;
+    let width = groups
+        .iter()
+        .map(|group| group.group.len())
+        .max()
+        .unwrap_or(0)
+        .max(15)
+        + 10;
     let row = |group: &str, of_type: &str, state: &str| {
         let mut line = format!("{group:width$}");
         if with_type {
@@ -297,7 +383,9 @@ async fn list(io: &mut Io, admin: &Admin, options: &Options) -> Called {
     };
     io.line(row("GROUP", "TYPE", "STATE"));
     for group in &groups {
-        let known = TYPES.iter().find(|t| t.eq_ignore_ascii_case(&group.group_type));
+        let known = TYPES
+            .iter()
+            .find(|t| t.eq_ignore_ascii_case(&group.group_type));
         let of_type = known.copied().unwrap_or(group.group_type.as_str());
         io.line(row(&group.group, of_type, &group.state));
     }

@@ -49,7 +49,10 @@ pub(super) async fn run(io: &mut Io, admin: &Admin, options: &Options) -> Called
     }
     if options.has("execute") {
         for (group, plan) in plans.iter().filter(|(_, plan)| !plan.is_empty()) {
-            let rows: Vec<_> = plan.iter().map(|(p, offset)| (p.clone(), *offset, -1)).collect();
+            let rows: Vec<_> = plan
+                .iter()
+                .map(|(p, offset)| (p.clone(), *offset, -1))
+                .collect();
             if let Err(error) = admin.commit_offsets(group, (-1, ""), None, &rows).await {
                 return Ok(Err(error));
             }
@@ -90,9 +93,8 @@ impl Scenario {
             ))
         };
         if let Some(text) = options.one("to-datetime")? {
-            let at = when::date_time_ms(text).ok_or_else(|| {
-                wrong(&format!("Unparseable date: \"{text}\""))
-            })?;
+            let at = when::date_time_ms(text)
+                .ok_or_else(|| wrong(&format!("Unparseable date: \"{text}\"")))?;
             return Ok(Scenario::Time(OffsetSpec(at)));
         }
         if let Some(text) = options.one("by-duration")? {
@@ -109,13 +111,16 @@ impl Scenario {
 
 /// `topic,partition,offset` or `group,topic,partition,offset`.
 fn read_csv(path: &str) -> Result<BTreeMap<(Option<String>, Partition), i64>, Exit> {
-    let bytes = RealDisk.read(Path::new(path)).map_err(|_| {
-        Exit::error(format!("java.nio.file.NoSuchFileException: {path}"))
-    })?;
+    let bytes = RealDisk
+        .read(Path::new(path))
+        .map_err(|_| Exit::error(format!("java.nio.file.NoSuchFileException: {path}")))?;
     let text = String::from_utf8_lossy(&bytes);
     let mut rows = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let cells: Vec<&str> = line.split(',').map(|c| c.trim().trim_matches('"')).collect();
+        let cells: Vec<&str> = line
+            .split(',')
+            .map(|c| c.trim().trim_matches('"'))
+            .collect();
         let row = match cells[..] {
             [topic, partition, offset] => Some((None, topic, partition, offset)),
             [group, topic, partition, offset] => {
@@ -128,7 +133,9 @@ fn read_csv(path: &str) -> Result<BTreeMap<(Option<String>, Partition), i64>, Ex
             Some(((group, partition), offset.parse().ok()?))
         });
         let Some((key, offset)) = parsed else {
-            return Err(Exit::error(format!("{path}: not a row of an offsets file: {line}")));
+            return Err(Exit::error(format!(
+                "{path}: not a row of an offsets file: {line}"
+            )));
         };
         rows.insert(key, offset);
     }
@@ -143,8 +150,12 @@ async fn plan(
     scenario: &Scenario,
 ) -> Result<Answer<Plan>, Exit> {
     if let Scenario::File(rows) = scenario {
-        let of_group = rows.iter().filter(|((of, _), _)| of.as_deref().is_none_or(|g| g == group));
-        let wanted: Plan = of_group.map(|((_, p), offset)| (p.clone(), *offset)).collect();
+        let of_group = rows
+            .iter()
+            .filter(|((of, _), _)| of.as_deref().is_none_or(|g| g == group));
+        let wanted: Plan = of_group
+            .map(|((_, p), offset)| (p.clone(), *offset))
+            .collect();
         return Ok(within(admin, wanted).await);
     }
     let partitions = match partitions(admin, options, group).await? {
@@ -168,7 +179,11 @@ async fn plan_partitions(
             by_time(io, admin, &partitions, at).await
         }
         Scenario::Offset(offset) => {
-            within(admin, partitions.into_iter().map(|p| (p, *offset)).collect()).await
+            within(
+                admin,
+                partitions.into_iter().map(|p| (p, *offset)).collect(),
+            )
+            .await
         }
         Scenario::Shift(by) => {
             let current = admin.group_offsets(group, Some(&partitions)).await?;
@@ -231,7 +246,11 @@ async fn partitions(
 
 pub(super) async fn partitions_of(admin: &Admin, topic: &str) -> Answer<Vec<i32>> {
     let details = admin.describe_topics(&[topic.to_owned()], 2000).await?;
-    Ok(details.iter().flat_map(|topic| &topic.partitions).map(|p| p.index).collect())
+    Ok(details
+        .iter()
+        .flat_map(|topic| &topic.partitions)
+        .map(|p| p.index)
+        .collect())
 }
 
 /// `topic` or `topic:0,1,2`.
@@ -279,8 +298,12 @@ async fn by_time(
 /// Moves offsets that do not exist to the nearest that do.
 async fn within(admin: &Admin, wanted: Plan) -> Answer<Plan> {
     let specs = |spec| wanted.keys().map(|p| (p.clone(), spec)).collect::<Vec<_>>();
-    let starts = admin.list_offsets(&specs(OffsetSpec::EARLIEST), false).await?;
-    let ends = admin.list_offsets(&specs(OffsetSpec::LATEST), false).await?;
+    let starts = admin
+        .list_offsets(&specs(OffsetSpec::EARLIEST), false)
+        .await?;
+    let ends = admin
+        .list_offsets(&specs(OffsetSpec::LATEST), false)
+        .await?;
     let mut plan = Plan::new();
     for ((partition, start), (_, end)) in starts.into_iter().zip(ends) {
         let (start, end) = (start?.offset, end?.offset);
@@ -305,7 +328,10 @@ fn print(io: &mut Io, plans: &[(String, Plan)], as_csv: bool) {
     }
     let groups = plans.iter().map(|(group, _)| group.len());
     let width = groups.max().unwrap_or(0).max(15);
-    let topics = plans.iter().flat_map(|(_, plan)| plan.keys()).map(|(topic, _)| topic.len());
+    let topics = plans
+        .iter()
+        .flat_map(|(_, plan)| plan.keys())
+        .map(|(topic, _)| topic.len());
     let topic_width = topics.max().unwrap_or(0).max(15);
     io.line("");
     io.line(format!(
@@ -314,7 +340,9 @@ fn print(io: &mut Io, plans: &[(String, Plan)], as_csv: bool) {
     ));
     for (group, plan) in plans {
         for ((topic, partition), offset) in plan {
-            io.line(format!("{group:width$} {topic:topic_width$} {partition:<10} {offset}"));
+            io.line(format!(
+                "{group:width$} {topic:topic_width$} {partition:<10} {offset}"
+            ));
         }
     }
 }

@@ -43,9 +43,8 @@ impl ProducerConfig {
                  none, gzip, snappy, lz4, zstd"
             ))
         })?;
-        let ms = |name: &str, default: u64| {
-            settings.number(name, default).map(Duration::from_millis)
-        };
+        let ms =
+            |name: &str, default: u64| settings.number(name, default).map(Duration::from_millis);
         let in_flight = settings.number("max.in.flight.requests.per.connection", 5)?;
         let wants_idempotence = settings.flag("enable.idempotence", true);
         Ok(ProducerConfig {

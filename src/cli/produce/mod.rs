@@ -140,7 +140,9 @@ impl Producer {
 
     async fn partition_of(&mut self, record: &Outgoing) -> Result<i32, AdminError> {
         if let Some(count) = self.partitioner.known(&record.topic) {
-            return Ok(self.partitioner.choose(&record.topic, record.key.as_deref(), count));
+            return Ok(self
+                .partitioner
+                .choose(&record.topic, record.key.as_deref(), count));
         }
         let deadline = self.client.elapsed() + self.config.max_block;
         let mut backoff = self.client.config().backoff;
@@ -152,7 +154,9 @@ impl Producer {
             let count = topic.map_or(0, |t| t.partitions.len());
             if error == ErrorCode::None && count > 0 {
                 self.partitioner.learn(&record.topic, count);
-                return Ok(self.partitioner.choose(&record.topic, record.key.as_deref(), count));
+                return Ok(self
+                    .partitioner
+                    .choose(&record.topic, record.key.as_deref(), count));
             }
             if !error.is_retriable() {
                 return Err(AdminError::answer(error, None));
@@ -185,7 +189,12 @@ impl Producer {
         let now = self.client.elapsed();
         let linger = self.config.linger;
         let due = |lane: &Lane| lane.open.as_ref().is_some_and(|o| o.opened + linger <= now);
-        let keys: Vec<_> = self.lanes.iter().filter(|(_, l)| due(l)).map(|(k, _)| k.clone()).collect();
+        let keys: Vec<_> = self
+            .lanes
+            .iter()
+            .filter(|(_, l)| due(l))
+            .map(|(k, _)| k.clone())
+            .collect();
         for key in keys {
             self.close(&key);
             self.pump(&key).await;

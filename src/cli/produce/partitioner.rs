@@ -24,7 +24,10 @@ impl Partitioner {
     pub fn choose(&self, topic: &str, key: Option<&[u8]>, count: usize) -> i32 {
         match key {
             Some(key) => ((murmur2(key) & 0x7fff_ffff) as usize % count) as i32,
-            None => self.topics.get(topic).map_or(0, |(_, sticky)| *sticky as i32),
+            None => self
+                .topics
+                .get(topic)
+                .map_or(0, |(_, sticky)| *sticky as i32),
         }
     }
 
