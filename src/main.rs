@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(config, &clock)),
+        Ok(runtime) => runtime.block_on(run(config, args.file.is_some(), &clock)),
         Err(error) => {
             eprintln!("klamm: cannot start threads: {error}");
             ExitCode::FAILURE
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(config: NodeConfig, clock: &SystemClock) -> ExitCode {
+async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCode {
     let stop_signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -63,10 +63,11 @@ async fn run(config: NodeConfig, clock: &SystemClock) -> ExitCode {
         Ok(started) => started,
         Err(error) => return fail(&error),
     };
-    tell(&ready, clock.monotonic());
+    tell(&ready, from_file, clock.monotonic());
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        error = broker.failed() => return fail(&error.into()),
     }
     match tokio::time::timeout(STOP_MAX, broker.stop()).await {
         Ok(()) => {
@@ -123,7 +124,11 @@ fn fail(error: &StartError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-fn tell(ready: &Ready, since_start: Duration) {
+fn tell(ready: &Ready, from_file: bool, since_start: Duration) {
+    if !from_file {
+        tracing::info!("no server.properties given: a single node (klamm --help)");
+    }
+    tracing::info!("data is kept in {}", ready.log_dirs.join(", "));
     for (name, address) in &ready.bound {
         tracing::info!("{name} is bound to {address}");
     }
