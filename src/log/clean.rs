@@ -66,6 +66,8 @@ struct Round<'a> {
     filter: Filter<'a>,
     transactions: CleanedTransactions,
     last_batches: LastBatches,
+    /// Markers may lie behind what is compacted.
+    all: &'a [Segment],
     cuts: u64,
     pace: Pace<'a>,
     done: Cleaned,
@@ -146,21 +148,33 @@ impl Log {
     ) -> Result<Cleaned, LogError> {
         let cuts = self.cuts.load(Ordering::SeqCst);
         self.make_recoverable(cleanable.first_uncleanable)?;
+        let all = self.view.lock().segments.clone();
+        match self.clean_segments(&all, cuts, cleanable, (now, map_bytes_max, pace)) {
+            // Files that were cut or deleted under us are no fault.
+            Err(LogError::Io { .. } | LogError::Corrupt { .. })
+                if self.cuts.load(Ordering::SeqCst) != cuts
+                    || self.first_segment_offset() > all[0].base_offset =>
+            {
+                Ok(Cleaned::default())
+            }
+            cleaned => cleaned,
+        }
+    }
+
+    fn clean_segments(
+        &self,
+        all: &[Segment],
+        cuts: u64,
+        cleanable: &Cleanable,
+        (now, map_bytes_max, pace): (TimestampMs, u64, Pace<'_>),
+    ) -> Result<Cleaned, LogError> {
         let config = self.config();
-        let segments: Vec<Segment> = {
-            let view = self.view.lock();
-            let below = view.segments.iter();
-            below
-                .take_while(|s| s.base_offset < cleanable.first_uncleanable)
-                .copied()
-                .collect()
-        };
         let mut map = OffsetMap::new(map_bytes_max);
-        let Some(read_bytes) = self.read_keys(&segments, cleanable, &mut map, pace)? else {
+        let Some(read_bytes) = self.read_keys(all, cleanable, &mut map, pace)? else {
             return Ok(Cleaned::default());
         };
         let end = map.latest_offset().next();
-        let in_reach = segments.partition_point(|s| s.base_offset < end);
+        let in_reach = all.partition_point(|s| s.base_offset < end);
         let mut round = Round {
             log: self,
             config: &config,
@@ -171,6 +185,7 @@ impl Log {
             },
             transactions: CleanedTransactions::default(),
             last_batches: self.last_batches(),
+            all,
             cuts,
             pace,
             done: Cleaned {
@@ -179,8 +194,7 @@ impl Log {
                 ..Cleaned::default()
             },
         };
-        let is_whole = round.segments(&segments[..in_reach], end)?;
-        if is_whole {
+        if round.segments(&all[..in_reach], end)? {
             round.done.clean_point = Some(end);
             self.clean_up_to(end, cuts);
         }
@@ -219,19 +233,19 @@ impl Log {
     /// Puts the dirty part's keys into the map, as many as fit. How much was read; `None`: stopped.
     fn read_keys(
         &self,
-        segments: &[Segment],
+        all: &[Segment],
         cleanable: &Cleanable,
         map: &mut OffsetMap,
         pace: Pace<'_>,
     ) -> Result<Option<u64>, LogError> {
         let first_dirty = cleanable.first_dirty;
-        let from = segments.partition_point(|s| s.base_offset <= first_dirty);
-        let dirty = &segments[from.saturating_sub(1)..];
+        let from = all.partition_point(|s| s.base_offset <= first_dirty);
+        let to = all.partition_point(|s| s.base_offset < cleanable.first_uncleanable);
+        let dirty = &all[from.saturating_sub(1)..to];
         let mut transactions = CleanedTransactions::default();
         let mut read_bytes = 0;
         for (at, segment) in dirty.iter().enumerate() {
-            transactions
-                .add_aborted(&self.aborted_of(segment, &segments[from.saturating_sub(1)..])?);
+            transactions.add_aborted(&self.aborted_of(segment, all)?);
             let mut is_full = false;
             let mut is_stopped = false;
             self.each_batch(segment, |batch, marker| {
@@ -359,14 +373,14 @@ impl Round<'_> {
             if group.iter().all(|s| s.log_bytes == 0) {
                 continue;
             }
-            if !self.group(group, segments)? {
+            if !self.group(group)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn group(&mut self, group: &[Segment], all: &[Segment]) -> Result<bool, LogError> {
+    fn group(&mut self, group: &[Segment]) -> Result<bool, LogError> {
         let log = self.log;
         let (now, interval) = (self.filter.now, self.config.index_interval_bytes);
         let base_offset = group[0].base_offset;
@@ -374,7 +388,7 @@ impl Round<'_> {
         let mut dropped = None;
         for segment in group {
             self.transactions
-                .add_aborted(&log.aborted_of(segment, all)?);
+                .add_aborted(&log.aborted_of(segment, self.all)?);
             let mut is_stopped = false;
             log.each_batch(segment, |batch, marker| {
                 let bytes_before = self.done.read_bytes + cleaned.log_bytes();

@@ -9,7 +9,7 @@
 //!    compaction leaves it alone.
 
 use std::collections::HashMap;
-use std::collections::hash_map::{Entry, RandomState};
+use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use crate::types::Offset;
@@ -61,17 +61,14 @@ impl OffsetMap {
     /// Notes that `key` is at `offset`. `false`: there is no room for another key.
     pub fn put(&mut self, key: &[u8], offset: Offset) -> bool {
         let hash = self.hash(key);
-        let is_full = self.last_offsets.len() >= self.keys_max;
-        match self.last_offsets.entry(hash) {
-            Entry::Occupied(mut entry) => {
-                let last = entry.get_mut();
-                *last = offset.max(*last);
-            }
-            Entry::Vacant(_) if is_full => return false,
-            Entry::Vacant(entry) => {
-                entry.insert(offset);
-            }
+        if let Some(last) = self.last_offsets.get_mut(&hash) {
+            *last = offset.max(*last);
+            return true;
         }
+        if self.last_offsets.len() >= self.keys_max {
+            return false;
+        }
+        self.last_offsets.insert(hash, offset);
         true
     }
 

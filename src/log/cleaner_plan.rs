@@ -196,8 +196,13 @@ mod tests {
             segment_index_bytes: 30,
             ..LogConfig::default()
         };
-        let group =
-            |parts: &[(i64, u32)]| group_by_size(&segments(parts), Offset(1 << 40), &config);
+        let group = |parts: &[(i64, u32)]| {
+            group_by_size(
+                &segments(parts),
+                Offset(parts.last().map_or(0, |p| p.0 + 1)),
+                &config,
+            )
+        };
         assert_eq!(group(&[]), [0; 0]);
         assert_eq!(group(&[(0, 150), (1, 50), (2, 50), (3, 1)]), [1, 2, 1]);
         // Two indexes of 12 bytes fit, not three.

@@ -262,11 +262,15 @@ fn step() -> impl Strategy<Value = Put> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn what_survives_is_what_the_model_says(steps in prop::collection::vec(step(), 1..80)) {
-        let mut fixture = Fixture::new(compacting());
+    fn what_survives_is_what_the_model_says(steps in prop::collection::vec(step(), 1..60)) {
+        let disk = FaultyDisk::new();
+        let path = disk.root();
+        let mut fixture = Fixture::on(Arc::new(disk), &path, compacting());
+        fixture.open();
+        fixture.create();
         let mut model = Model::default();
         let mut now = NOW.0;
         for (n, step) in steps.into_iter().enumerate() {
@@ -282,7 +286,7 @@ proptest! {
 
 fn fill(fixture: &mut Fixture, model: &mut Model) {
     let mut now = NOW.0;
-    for round in 0..6_u8 {
+    for round in 0..3_u8 {
         let keys: Vec<_> = (0..5).map(|k| (k, Some(round))).collect();
         for step in [
             Put::Plain(keys.clone(), Compression::None),
