@@ -129,7 +129,7 @@ fn every_version_is_covered() {
         ("DescribeLogDirs", 1, 5),
         ("InitProducerId", 0, 5),
         ("ListConfigResources", 0, 1),
-        ("ApiVersions", 0, 4),
+        ("ApiVersions", 0, 5),
         ("SaslHandshake", 0, 1),
         ("SaslAuthenticate", 0, 2),
     ];

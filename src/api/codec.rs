@@ -5,13 +5,15 @@ use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
 
 use super::answer::{Answer, CloseReason, Frame, Reply, Stage};
 use super::context::Context;
-use crate::wire;
+use crate::wire::{self, Value};
 
 /// What a handler returns.
 pub enum Handled<R> {
     Ready(R),
     /// The rest waits for something; see [`Handled::later`].
     Later(std::pin::Pin<Box<dyn Future<Output = Outcome<R>> + Send>>),
+    /// As `Later`, when the first stage itself has to wait; see [`Answer::Alone`].
+    Alone(std::pin::Pin<Box<dyn Future<Output = Outcome<R>> + Send>>),
     Done(Outcome<R>),
 }
 
@@ -27,6 +29,15 @@ pub enum Outcome<R> {
 impl<R: Send + 'static> Handled<R> {
     pub fn later(stage: impl Future<Output = R> + Send + 'static) -> Handled<R> {
         Handled::Later(Box::pin(async move { Outcome::Answer(stage.await) }))
+    }
+
+    /// Goes on to the end.
+    pub async fn outcome(self) -> Outcome<R> {
+        match self {
+            Handled::Ready(answer) => Outcome::Answer(answer),
+            Handled::Done(outcome) => outcome,
+            Handled::Later(stage) | Handled::Alone(stage) => stage.await,
+        }
     }
 }
 
@@ -56,7 +67,66 @@ where
             let stage: Stage = Box::pin(async move { header.reply(stage.await) });
             Answer::Later(stage)
         }
+        Handled::Alone(stage) => {
+            let stage: Stage = Box::pin(async move { header.reply(stage.await) });
+            Answer::Alone(stage)
+        }
     }
+}
+
+/// As [`run`], for a version whose layouts the codec lacks: the bodies are trees.
+pub fn run_values(
+    context: Context,
+    body: Bytes,
+    handler: fn(Context, Value) -> Handled<Value>,
+) -> Answer {
+    let (row, version) = (context.api, context.api_version);
+    let correlation_id = context.correlation_id;
+    let request = match wire::decode_request_body(row.key, version, &body) {
+        Ok(request) => request,
+        Err(error) => {
+            return Answer::Ready(Reply::Close(CloseReason::Malformed {
+                api: row.name,
+                version,
+                reason: error.to_string(),
+            }));
+        }
+    };
+    let reply = move |outcome: Outcome<Value>| match outcome {
+        Outcome::Answer(answer) => {
+            match wire::encode_response(row.key, version, correlation_id, &answer) {
+                Ok(bytes) => Reply::Send(with_length(bytes)),
+                Err(reason) => Reply::Close(unencodable(row.name, version, &reason.to_string())),
+            }
+        }
+        Outcome::Frame(frame) => Reply::Send(frame),
+        Outcome::Silent => Reply::Silent,
+        Outcome::Close(reason) => Reply::Close(reason),
+    };
+    match handler(context, request) {
+        Handled::Ready(answer) => Answer::Ready(reply(Outcome::Answer(answer))),
+        Handled::Done(outcome) => Answer::Ready(reply(outcome)),
+        Handled::Later(stage) => {
+            let stage: Stage = Box::pin(async move { reply(stage.await) });
+            Answer::Later(stage)
+        }
+        Handled::Alone(stage) => {
+            let stage: Stage = Box::pin(async move { reply(stage.await) });
+            Answer::Alone(stage)
+        }
+    }
+}
+
+fn with_length(bytes: Bytes) -> Frame {
+    let mut frame = BytesMut::with_capacity(4 + bytes.len());
+    frame.put_i32(bytes.len() as i32);
+    frame.put_slice(&bytes);
+    Frame::from(frame.freeze())
+}
+
+fn unencodable(api: &'static str, version: i16, reason: &str) -> CloseReason {
+    tracing::error!(api, "an answer cannot be encoded: {reason}");
+    CloseReason::Internal { api, version }
 }
 
 /// What is needed of a request to head its answer.
@@ -70,11 +140,17 @@ pub struct AnswerHeader {
 
 impl AnswerHeader {
     pub fn of(context: &Context) -> Self {
+        let codec_version = wire::codec_version(context.api.key, context.api_version)
+            .expect("a test holds the table of APIs against the codec");
+        AnswerHeader::at(context, codec_version)
+    }
+
+    /// For an answer that is laid out as the codec's `codec_version`.
+    pub fn at(context: &Context, codec_version: i16) -> Self {
         AnswerHeader {
             api: context.api.name,
             api_version: context.api_version,
-            codec_version: wire::codec_version(context.api.key, context.api_version)
-                .expect("a test holds the table of APIs against the codec"),
+            codec_version,
             correlation_id: context.correlation_id,
         }
     }
@@ -83,17 +159,22 @@ impl AnswerHeader {
         match outcome {
             Outcome::Answer(answer) => match self.frame(&answer) {
                 Ok(frame) => Reply::Send(frame),
-                Err(reason) => {
-                    tracing::error!(api = self.api, "an answer cannot be encoded: {reason}");
-                    Reply::Close(CloseReason::Internal {
-                        api: self.api,
-                        version: self.api_version,
-                    })
-                }
+                Err(reason) => Reply::Close(unencodable(self.api, self.api_version, &reason)),
             },
             Outcome::Frame(frame) => Reply::Send(frame),
             Outcome::Silent => Reply::Silent,
             Outcome::Close(reason) => Reply::Close(reason),
+        }
+    }
+
+    /// As [`AnswerHeader::reply`], for a handler that says itself how its answer is laid out.
+    pub fn outcome<R, T>(&self, answer: &R) -> Outcome<T>
+    where
+        R: Encodable + HeaderVersion,
+    {
+        match self.frame(answer) {
+            Ok(frame) => Outcome::Frame(frame),
+            Err(reason) => Outcome::Close(unencodable(self.api, self.api_version, &reason)),
         }
     }
 

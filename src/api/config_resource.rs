@@ -176,7 +176,7 @@ pub fn describe_loggers(keys: Option<&[String]>) -> Vec<Described> {
         sensitive: false,
         synonyms: Vec::new(),
         config_type: ConfigType::UNKNOWN_CODE,
-        documentation: None,
+        documentation: Some(""),
     });
     described.collect()
 }

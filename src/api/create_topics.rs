@@ -8,6 +8,7 @@ use kafka_protocol::messages::create_topics_response::{
 };
 use kafka_protocol::messages::TopicName as WireName;
 
+use super::by_topic::{not_done, timeout};
 use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error, view};
@@ -21,16 +22,19 @@ const VERSION_TELLS_CONFIGS: i16 = 5;
 pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateTopicsResponse> {
     Handled::later(async move {
         let topics: Vec<NewTopic> = request.topics.iter().map(new_topic).collect();
-        let created = context.node.create_topics(topics.clone(), request.validate_only).await;
+        let timeout = timeout(request.timeout_ms);
+        let validate_only = request.validate_only;
+        let created =
+            context.node.create_topics_within(timeout, topics.clone(), validate_only).await;
         let results = match created {
             Ok(created) => created
                 .into_iter()
                 .map(|(name, result)| answer(&context, &topics, &name, result))
                 .collect(),
             Err(quorum_error) => {
-                let code = error::of_quorum(&quorum_error);
-                let failed = |topic: &NewTopic| refused(&topic.name, &PlanError::bare(code));
-                topics.iter().map(failed).collect()
+                let names = topics.iter().map(|topic| topic.name.as_str());
+                let not_done = not_done(names, error::of_quorum(&quorum_error));
+                not_done.iter().map(|(name, error)| refused(name, error)).collect()
             }
         };
         CreateTopicsResponse::default().with_topics(results)
@@ -65,6 +69,7 @@ fn answer(
         Ok(created) => {
             let result = CreatableTopicResult::default()
                 .with_name(WireName(view::text(name)))
+                .with_error_message(None)
                 .with_topic_id(created.topic_id.0);
             if context.api_version < VERSION_TELLS_CONFIGS {
                 return result;
@@ -88,13 +93,15 @@ fn refused(name: &str, error: &PlanError) -> CreatableTopicResult {
         .with_configs(Some(Vec::new()))
 }
 
-/// Every configuration of the new topic, by name.
+/// Every configuration of the new topic, by name; those that were given as they were given.
 fn configs(node: &Node, topic: &NewTopic) -> Vec<CreatableTopicConfigs> {
     let described = node.describe_new_topic(topic);
+    let given = |name: &str| topic.configs.iter().rev().find(|(given, _)| given == name);
     let config = described.into_iter().map(|config| {
+        let value = given(&config.name).map_or(config.value, |(_, value)| value.clone());
         CreatableTopicConfigs::default()
             .with_name(view::text(&config.name))
-            .with_value(config.value.as_deref().map(view::text))
+            .with_value(value.as_deref().map(view::text))
             .with_read_only(config.read_only)
             .with_config_source(config.source.code())
             .with_is_sensitive(config.sensitive)

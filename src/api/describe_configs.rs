@@ -11,7 +11,7 @@ use kafka_protocol::messages::describe_configs_response::{
 use super::codec::Handled;
 use super::context::Context;
 use super::{config_resource, view};
-use crate::config::{Describe, Described, Rejection, ResourceType, check_broker_name};
+use crate::config::{ConfigSource, Describe, Described, Rejection, ResourceType, check_broker_name};
 use crate::metadata::planners::check_topic_name;
 use crate::metadata::{ConfigResource, ConfigResourceType};
 use crate::partition::overrides_of;
@@ -100,7 +100,9 @@ fn answer(
             .with_value(synonym.value.as_deref().map(view::text))
             .with_source(synonym.source.code())
     });
-    let documentation = config.documentation.filter(|_| with_documentation);
+    // Of a logger Kafka always answers the empty documentation.
+    let always = config.source == ConfigSource::BrokerLogger;
+    let documentation = config.documentation.filter(|_| with_documentation || always);
     DescribeConfigsResourceResult::default()
         .with_name(view::text(&config.name))
         .with_value(config.value.as_deref().map(view::text))

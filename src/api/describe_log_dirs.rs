@@ -14,28 +14,75 @@ use super::context::Context;
 use super::view;
 use crate::log::LogDir;
 use crate::types::{ErrorCode, TopicName};
+use crate::wire::Value;
 
 pub fn handle(
     context: Context,
     request: DescribeLogDirsRequest,
 ) -> Handled<DescribeLogDirsResponse> {
-    // Sizes of many partitions are a walk over files' sizes in memory, space is a system call.
     let asked = request.topics.map(|topics| {
-        let mut asked: HashMap<String, HashSet<i32>> = HashMap::new();
+        let mut asked = Asked::new();
         for topic in topics {
             asked.entry(topic.topic.0.to_string()).or_default().extend(topic.partitions);
         }
         asked
     });
-    let dirs = context.node.partitions.log_dirs().iter();
-    let results = dirs.map(|dir| describe(dir, asked.as_ref())).collect();
-    Handled::Ready(DescribeLogDirsResponse::default().with_results(results))
+    Handled::Ready(DescribeLogDirsResponse::default().with_results(results(&context, asked)))
 }
 
-fn describe(
-    dir: &LogDir,
-    asked: Option<&HashMap<String, HashSet<i32>>>,
-) -> DescribeLogDirsResult {
+/// From v5 on each directory says whether it is cordoned, which none is.
+pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
+    let topics = request.get("topics").filter(|topics| **topics != Value::Null);
+    let asked = topics.map(|topics| {
+        let mut asked = Asked::new();
+        for topic in topics.elements() {
+            let name = topic.get("topic").and_then(Value::as_text).unwrap_or_default();
+            let partitions = topic.get("partitions").map_or(&[][..], Value::elements);
+            let partitions = partitions.iter().filter_map(Value::as_integer);
+            asked.entry(name.to_owned()).or_default().extend(partitions.map(|index| index as i32));
+        }
+        asked
+    });
+    let results = results(&context, asked).iter().map(result_value).collect();
+    Handled::Ready(Value::fields([("results", Value::Array(results))]))
+}
+
+fn result_value(result: &DescribeLogDirsResult) -> Value {
+    let partition = |partition: &DescribeLogDirsPartition| {
+        Value::fields([
+            ("partition_index", Value::Integer(partition.partition_index.into())),
+            ("partition_size", Value::Integer(partition.partition_size)),
+            ("offset_lag", Value::Integer(partition.offset_lag)),
+            ("is_future_key", Value::Boolean(partition.is_future_key)),
+        ])
+    };
+    let topic = |topic: &DescribeLogDirsTopic| {
+        let partitions = topic.partitions.iter().map(partition).collect();
+        Value::fields([
+            ("name", Value::Text(topic.name.0.to_string())),
+            ("partitions", Value::Array(partitions)),
+        ])
+    };
+    Value::fields([
+        ("error_code", Value::Integer(result.error_code.into())),
+        ("log_dir", Value::Text(result.log_dir.to_string())),
+        ("topics", Value::Array(result.topics.iter().map(topic).collect())),
+        ("total_bytes", Value::Integer(result.total_bytes)),
+        ("usable_bytes", Value::Integer(result.usable_bytes)),
+        ("is_cordoned", Value::Boolean(false)),
+    ])
+}
+
+/// The partitions that are asked for, by topic.
+type Asked = HashMap<String, HashSet<i32>>;
+
+fn results(context: &Context, asked: Option<Asked>) -> Vec<DescribeLogDirsResult> {
+    // Sizes of many partitions are a walk over files' sizes in memory, space is a system call.
+    let dirs = context.node.partitions.log_dirs().iter();
+    dirs.map(|dir| describe(dir, asked.as_ref())).collect()
+}
+
+fn describe(dir: &LogDir, asked: Option<&Asked>) -> DescribeLogDirsResult {
     let result = DescribeLogDirsResult::default()
         .with_log_dir(view::text(&dir.path().to_string_lossy()));
     let space = match (dir.offline_reason(), dir.space()) {

@@ -34,9 +34,14 @@ pub fn handle(
     if let Some((topic, partition)) = cursor
         && (partition < 0 || (!request.topics.is_empty() && !asked.contains(topic)))
     {
-        return Handled::Ready(refuse(&asked));
+        return Handled::Ready(refuse(&request, ErrorCode::InvalidRequest));
     }
-    let from_cursor = asked.iter().filter(|name| cursor.is_none_or(|(topic, _)| **name >= topic));
+    let mut from_cursor =
+        asked.iter().filter(|name| cursor.is_none_or(|(topic, _)| **name >= topic)).peekable();
+    if from_cursor.peek().is_some_and(|name| name.is_empty()) {
+        // Kafka's handler throws at a name that is empty.
+        return Handled::Ready(refuse(&request, ErrorCode::UnknownServerError));
+    }
     let limit_max = context.node.config().broker.network.max_request_partition_size_limit;
     let mut page = Page {
         context: &context,
@@ -58,8 +63,15 @@ pub fn handle(
     )
 }
 
-fn refuse(asked: &BTreeSet<&str>) -> DescribeTopicPartitionsResponse {
-    let topics = asked.iter().map(|name| failed(name, ErrorCode::InvalidRequest));
+/// The same error for every topic of the request, in its order, and nothing about any.
+fn refuse(
+    request: &DescribeTopicPartitionsRequest,
+    error: ErrorCode,
+) -> DescribeTopicPartitionsResponse {
+    let topics = request.topics.iter().map(|topic| {
+        let failed = failed(&topic.name.0, error);
+        failed.with_topic_authorized_operations(view::OPERATIONS_NOT_ASKED)
+    });
     DescribeTopicPartitionsResponse::default().with_topics(topics.collect())
 }
 

@@ -4,6 +4,7 @@
 //! The first stage reads what there is. If that is less than `min_bytes` and the client is willing
 //! to wait, the second stage sleeps until one of the partitions has news, and reads again.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,22 +31,45 @@ pub fn handle(context: Context, request: FetchRequest) -> Handled<FetchResponse>
     let header = AnswerHeader::of(&context);
     let fetch = match Fetch::begin(&context, request) {
         Ok(fetch) => fetch,
-        Err(error) => return refuse(header, error),
+        Err(refused) => {
+            return Handled::Done(Outcome::Frame(fetch_answer::encode(header, refused)));
+        }
     };
-    let read = fetch.read(&context.node);
+    let read = fetch.read();
     if fetch.is_enough(&read) {
         return Handled::Done(Outcome::Frame(fetch.answer(&context.node, header, read)));
     }
     Handled::Later(Box::pin(async move {
-        let read = fetch.wait(&context.node).await;
+        let read = fetch.wait().await;
         Outcome::Frame(fetch.answer(&context.node, header, read))
     }))
 }
 
 /// An error of the whole request: nothing else is in the answer.
-fn refuse(header: AnswerHeader, error: ErrorCode) -> Handled<FetchResponse> {
-    let answer = FetchAnswer { error, session_id: NO_SESSION, topics: Vec::new() };
-    Handled::Done(Outcome::Frame(fetch_answer::encode(header, answer)))
+fn refuse(error: ErrorCode) -> FetchAnswer {
+    FetchAnswer { error, session_id: NO_SESSION, topics: Vec::new() }
+}
+
+/// A request that makes no sense. Where the answer goes by name, each partition that the request
+/// names has the error too: versions without an error of the whole answer have no other place.
+fn refuse_all(request: &FetchRequest, uses_topic_ids: bool, error: ErrorCode) -> FetchAnswer {
+    let mut answer = refuse(error);
+    answer.session_id = request.session_id;
+    if uses_topic_ids {
+        return answer;
+    }
+    answer.topics = request.topics.iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|wanted| FetchedPartition {
+            aborted_transactions: Some(Vec::new()),
+            ..FetchedPartition::failed(wanted.partition, error)
+        });
+        FetchedTopic {
+            topic: topic.topic.0.as_str().into(),
+            topic_id: TopicId(topic.topic_id),
+            partitions: partitions.collect(),
+        }
+    }).collect();
+    answer
 }
 
 /// A fetch under way.
@@ -68,28 +92,38 @@ struct Fetch {
 struct Read {
     partitions: Vec<FetchedPartition>,
     bytes: i64,
+    /// What the rest of the answer may take.
+    room_bytes: i64,
+    /// What could be read if every partition came up to its own limit: counts for `min_bytes`.
+    readable_bytes: i64,
     /// Something that must be said at once: an error, a divergence.
     urgent: bool,
 }
 
 impl Fetch {
-    fn begin(context: &Context, request: FetchRequest) -> Result<Fetch, ErrorCode> {
+    fn begin(context: &Context, request: FetchRequest) -> Result<Fetch, FetchAnswer> {
         let node = &context.node;
         let uses_topic_ids = context.api_version >= VERSION_TOPIC_IDS;
-        let read_committed = match request.isolation_level {
-            0 => false,
-            1 => true,
-            _ => return Err(ErrorCode::UnknownServerError),
-        };
         let replica_id = match context.api_version {
             ..=14 => request.replica_id.0,
             _ => request.replica_state.replica_id.0,
         };
         let session_request = session_request(&request, uses_topic_ids);
         let now = node.clock.now_ms();
-        let (session, targets) = node.fetch_sessions.lock().begin(session_request, now)?;
+        let begun = node.fetch_sessions.lock().begin(session_request, now);
+        let (session, targets) = begun.map_err(refuse)?;
+        // The session has gone on, as in Kafka, even if the rest of the request is refused.
+        let read_committed = match request.isolation_level {
+            0 => false,
+            1 => true,
+            _ => {
+                let error = ErrorCode::UnknownServerError;
+                return Err(refuse_all(&request, uses_topic_ids, error));
+            }
+        };
         let find = |target: &FetchTarget| find(node, &target.key, uses_topic_ids);
         let partitions = targets.iter().map(find).collect();
+        let max_bytes = request.max_bytes.min(node.config().broker.fetch.fetch_max_bytes);
         Ok(Fetch {
             session,
             uses_topic_ids,
@@ -99,27 +133,35 @@ impl Fetch {
             replica_id: BrokerId(replica_id),
             knows_last_epoch: context.api_version >= VERSION_LAST_FETCHED_EPOCH,
             knows_leader_hint: context.api_version >= 16,
-            max_bytes: i64::from(request.max_bytes).min(i64::from(node.config().broker.fetch.fetch_max_bytes)),
-            min_bytes: i64::from(request.min_bytes),
+            max_bytes: i64::from(max_bytes),
+            min_bytes: i64::from(request.min_bytes.min(max_bytes)),
             max_wait: Duration::from_millis(request.max_wait_ms.max(0) as u64),
         })
     }
 
-    fn read(&self, node: &Node) -> Read {
+    fn read(&self) -> Read {
         let mut read = Read {
             partitions: Vec::with_capacity(self.targets.len()),
             bytes: 0,
+            room_bytes: self.max_bytes,
+            readable_bytes: 0,
             urgent: false,
         };
         for (target, partition) in self.targets.iter().zip(&self.partitions) {
             let index = target.key.partition;
             let fetched = match partition {
                 Ok(partition) => {
-                    self.read_partition(node, partition, &target.position, read.bytes)
+                    let fetched = self.read_partition(partition, &target.position, &read);
+                    read.room_bytes = (read.room_bytes - fetched.records_bytes() as i64).max(0);
+                    fetched
                 }
-                Err(error) => FetchedPartition::failed(index, *error),
+                Err(error) => not_here(index, *error),
             };
             read.bytes += fetched.records_bytes() as i64;
+            read.readable_bytes += fetched.records.as_ref().map_or(0, |slice| {
+                let own = slice.available.min(target.position.max_bytes.max(0) as u32);
+                i64::from(own.max(slice.len))
+            });
             read.urgent |= fetched.error != ErrorCode::None || fetched.diverging_epoch.is_some();
             read.partitions.push(fetched);
         }
@@ -128,16 +170,12 @@ impl Fetch {
 
     fn read_partition(
         &self,
-        node: &Node,
         partition: &Partition,
         position: &FetchPosition,
-        bytes_before: i64,
+        before: &Read,
     ) -> FetchedPartition {
         let index = partition.topic_partition.partition;
-        let failed = |error| self.failed(node, partition, error);
-        if position.max_bytes < 0 || self.max_bytes < 0 {
-            return failed(ErrorCode::UnknownServerError);
-        }
+        let failed = |error| self.failed(partition, error);
         // -2 and other negative epochs are ignored here, unlike in ListOffsets.
         let known_epoch = position.current_leader_epoch.max(LeaderEpoch::NONE.0);
         if let Err(error) = partition.check_leader(known_epoch) {
@@ -167,9 +205,13 @@ impl Fetch {
         } else {
             watermarks.high_watermark
         };
-        let room = (self.max_bytes - bytes_before).max(0).min(i64::from(position.max_bytes));
-        let first = bytes_before == 0;
-        match partition.read(position.fetch_offset, room as u32, up_to, first) {
+        let room_bytes = before.room_bytes.min(i64::from(position.max_bytes));
+        let is_first = before.bytes == 0;
+        match partition.read(position.fetch_offset, room_bytes.max(0) as u32, up_to, is_first) {
+            // Kafka looks at the limits when there is something to read.
+            Ok(_) if room_bytes < 0 && position.fetch_offset < up_to => {
+                failed(ErrorCode::UnknownServerError)
+            }
             Ok(slice) => self.with_records(partition, position.fetch_offset, up_to, slice, fetched),
             Err(error) => failed(error::of_read(&partition.topic_partition, &error)),
         }
@@ -204,19 +246,13 @@ impl Fetch {
     }
 
     /// An error of one partition, with the leader to turn to where the client can read it.
-    fn failed(&self, node: &Node, partition: &Partition, error: ErrorCode) -> FetchedPartition {
+    fn failed(&self, partition: &Partition, error: ErrorCode) -> FetchedPartition {
         let mut failed = FetchedPartition::failed(partition.topic_partition.partition, error);
         let names_leader =
             matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch);
         if self.knows_leader_hint && names_leader {
             let leadership = partition.leadership();
             failed.current_leader = Some((leadership.leader, leadership.leader_epoch));
-        }
-        // A consumer that reads committed data gets a list, but for partitions nobody knows.
-        let known = node.partitions.get(partition.topic_id, failed.partition).is_some();
-        failed.aborted_transactions = (self.read_committed && known).then(Vec::new);
-        if error == ErrorCode::OffsetOutOfRange {
-            failed.aborted_transactions = self.read_committed.then(Vec::new);
         }
         failed
     }
@@ -225,11 +261,11 @@ impl Fetch {
         self.max_wait.is_zero()
             || self.targets.is_empty()
             || read.urgent
-            || read.bytes >= self.min_bytes
+            || read.readable_bytes >= self.min_bytes
     }
 
     /// Reads again whenever there is news, until it is enough or the time is up.
-    async fn wait(&self, node: &Node) -> Read {
+    async fn wait(&self) -> Read {
         let waiter = Waiter::new();
         let known: Vec<&Arc<Partition>> =
             self.partitions.iter().filter_map(|found| found.as_ref().ok()).collect();
@@ -237,14 +273,14 @@ impl Fetch {
         let deadline = tokio::time::sleep(self.max_wait);
         tokio::pin!(deadline);
         loop {
-            let read = self.read(node);
+            let read = self.read();
             if self.is_enough(&read) {
                 return read;
             }
             tokio::select! {
                 biased;
                 () = waiter.news() => {}
-                () = &mut deadline => return self.read(node),
+                () = &mut deadline => return self.read(),
             }
         }
     }
@@ -303,24 +339,31 @@ impl Drop for Registered<'_> {
 }
 
 fn session_request(request: &FetchRequest, uses_topic_ids: bool) -> SessionRequest {
-    let mut targets = Vec::new();
+    let mut targets: Vec<FetchTarget> = Vec::new();
+    // A partition that is named twice: the last word counts, in the first one's place.
+    let mut places: HashMap<PartitionKey, usize> = HashMap::new();
     for topic in &request.topics {
         let name: Arc<str> = topic.topic.0.as_str().into();
         for partition in &topic.partitions {
-            targets.push(FetchTarget {
-                key: PartitionKey {
-                    topic: name.clone(),
-                    topic_id: TopicId(topic.topic_id),
-                    partition: partition.partition,
-                },
-                position: FetchPosition {
-                    current_leader_epoch: partition.current_leader_epoch,
-                    fetch_offset: Offset(partition.fetch_offset),
-                    last_fetched_epoch: partition.last_fetched_epoch,
-                    log_start_offset: Offset(partition.log_start_offset),
-                    max_bytes: partition.partition_max_bytes,
-                },
-            });
+            let key = PartitionKey {
+                topic: name.clone(),
+                topic_id: TopicId(topic.topic_id),
+                partition: partition.partition,
+            };
+            let position = FetchPosition {
+                current_leader_epoch: partition.current_leader_epoch,
+                fetch_offset: Offset(partition.fetch_offset),
+                last_fetched_epoch: partition.last_fetched_epoch,
+                log_start_offset: Offset(partition.log_start_offset),
+                max_bytes: partition.partition_max_bytes,
+            };
+            match places.get(&key) {
+                Some(&at) => targets[at].position = position,
+                None => {
+                    places.insert(key.clone(), targets.len());
+                    targets.push(FetchTarget { key, position });
+                }
+            }
         }
     }
     let mut forgotten = Vec::new();
@@ -346,6 +389,17 @@ fn find(node: &Node, key: &PartitionKey, by_id: bool) -> Result<Arc<Partition>, 
         node.partition_by_id(key.topic_id, key.partition)
     } else {
         node.partition_by_name(&key.topic, key.partition)
+    }
+}
+
+/// The answer for a partition that is not looked for further. Kafka has an empty list there for what
+/// its metadata does not know, and none for all that its replicas refuse.
+fn not_here(index: i32, error: ErrorCode) -> FetchedPartition {
+    let unknown =
+        matches!(error, ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId);
+    FetchedPartition {
+        aborted_transactions: unknown.then(Vec::new),
+        ..FetchedPartition::failed(index, error)
     }
 }
 

@@ -19,6 +19,8 @@ use crate::types::{BrokerId, ErrorCode, TopicId};
 const VERSION_TOPIC_IDS: i16 = 10;
 /// From this version on topics may be asked for by id.
 const VERSION_BY_ID: i16 = 12;
+/// From this version on the answer has an error of its own.
+const VERSION_ERROR_CODE: i16 = 13;
 /// Up to this version there is no flag, and asking always creates.
 const VERSION_ALWAYS_CREATES: i16 = 3;
 
@@ -92,16 +94,13 @@ fn refuse(version: i16, topics: &[MetadataRequestTopic]) -> Option<MetadataRespo
         return None;
     };
     let topics = topics.iter().map(|topic| {
-        let name = match version {
-            VERSION_BY_ID.. => topic.name.clone(),
-            _ => Some(topic.name.clone().unwrap_or_default()),
-        };
         MetadataResponseTopic::default()
             .with_error_code(error.code())
-            .with_name(name)
+            .with_name(Some(topic.name.clone().unwrap_or_default()))
             .with_topic_id(topic.topic_id)
     });
-    Some(MetadataResponse::default().with_topics(topics.collect()).with_cluster_id(None))
+    let answer = MetadataResponse::default().with_topics(topics.collect()).with_cluster_id(None);
+    Some(if version >= VERSION_ERROR_CODE { answer.with_error_code(error.code()) } else { answer })
 }
 
 fn has_id(topic: &MetadataRequestTopic) -> bool {

@@ -89,13 +89,14 @@ impl Epochs {
     }
 
     /// The newest epoch that is not above `epoch`, and the offset where it ends; `None` if `epoch`
-    /// is newer than all (Kafka answers -1 and -1).
+    /// is newer than all or [`LeaderEpoch::NONE`] (Kafka answers -1 and -1). Kafka takes what is
+    /// more negative for an epoch older than all.
     pub fn end_offset_for(
         &self,
         epoch: LeaderEpoch,
         log_end_offset: Offset,
     ) -> Option<(LeaderEpoch, Offset)> {
-        if epoch < LeaderEpoch(0) {
+        if epoch == LeaderEpoch::NONE {
             return None;
         }
         if self.latest() == Some(epoch) {
@@ -167,6 +168,7 @@ mod tests {
         let epochs = epochs(&[(2, 10), (4, 30), (7, 60)]);
         let cases = [
             (-1, None),
+            (-2, Some((-2, 10))),
             (0, Some((0, 10))),
             (2, Some((2, 30))),
             (3, Some((2, 30))),

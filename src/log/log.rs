@@ -37,10 +37,42 @@ use super::segment::{PendingIndex, Segment, Tail};
 pub enum Origin {
     /// A producer: sequences and epochs are checked, repeats are answered.
     Client,
+    /// A producer within a transaction that was verified (KIP-890).
+    Transaction(Verified),
     /// A coordinator of this broker (also transaction markers): epochs are checked.
     Coordinator,
     /// WriteTxnMarkers with transaction version 2: an equal producer epoch is refused too.
     MarkerV2,
+}
+
+impl Origin {
+    pub(super) fn is_client(self) -> bool {
+        matches!(self, Origin::Client | Origin::Transaction(_))
+    }
+}
+
+/// The coordinator has said that the transaction is open. Holds for as long as no marker of the
+/// producer is appended after `guard` was taken, which must be before the coordinator is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    pub guard: VerificationGuard,
+    /// Transactions v2: a producer that is not known here starts with sequence 0.
+    pub starts_at_zero: bool,
+}
+
+/// How many markers of a producer this log has taken in since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VerificationGuard(pub(super) u32);
+
+/// What a log knows of a producer's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerTxn {
+    pub guard: VerificationGuard,
+    /// NONE: the producer is not known here.
+    pub producer_epoch: ProducerEpoch,
+    pub is_open: bool,
+    /// Nothing of the present epoch was appended but a marker.
+    pub ends_with_marker: bool,
 }
 
 /// What an append as leader needs besides the batch.
@@ -329,6 +361,11 @@ impl Log {
     pub fn expire_producers(&self, now: TimestampMs) -> usize {
         let expiration_ms = self.config().producer_id_expiration_ms;
         self.writer.lock().producers.expire(now, expiration_ms)
+    }
+
+    /// What is known of a producer's transaction in this partition.
+    pub fn producer_txn(&self, producer_id: ProducerId) -> ProducerTxn {
+        self.writer.lock().producers.transaction_of(producer_id)
     }
 
     /// By producer id.

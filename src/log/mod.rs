@@ -40,7 +40,8 @@ pub use config::LogConfig;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use log::{
-    ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, TimestampOffset,
+    ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, ProducerTxn,
+    TimestampOffset, VerificationGuard, Verified,
 };
 pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
 pub use meta_properties::MetaProperties;

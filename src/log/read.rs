@@ -3,8 +3,8 @@
 //!
 //! 1. A slice starts with the batch that holds the offset, or the first one after it (compaction
 //!    leaves gaps), and lies in one segment.
-//! 2. It ends before the batch that holds `up_to`, or at `max_bytes` even inside a batch; but the
-//!    first batch comes whole if it is asked for.
+//! 2. It ends before the batch that holds `up_to`, or at `max_bytes` even inside a batch. The first
+//!    batch comes whole or not at all; whole, whatever `max_bytes` is, if it is asked for.
 //! 3. A reader at the end of the log reads nothing from disk to find its place.
 //! 4. The view's lock is held to take a copy of what is needed. A segment that is deleted after
 //!    that is looked for again.
@@ -34,8 +34,8 @@ struct Plan {
 }
 
 impl Log {
-    /// The batches from the one that holds `from`, at most `max_bytes` (the last may be cut; the
-    /// first comes whole if `at_least_one_batch`), none that holds `up_to` or more.
+    /// The batches from the one that holds `from`, at most `max_bytes` (the last may be cut, the
+    /// first may not and comes anyway if `at_least_one_batch`), none that holds `up_to` or more.
     pub fn read(
         &self,
         from: Offset,
@@ -76,14 +76,21 @@ impl Log {
                 at = next;
                 continue;
             }
+            let first_bytes = first_end - start;
             let wanted = if at_least_one_batch {
-                max_bytes.max(first_end - start)
+                max_bytes.max(first_bytes)
             } else {
                 max_bytes
             };
             let end = self.end(&plan, up_to, start.saturating_add(wanted))?;
             let available = end.saturating_sub(start);
-            return Ok(self.slice(&plan, start, wanted.min(available), available)?);
+            // A part of the first batch would be of no use to anybody.
+            let len = if wanted < first_bytes {
+                0
+            } else {
+                wanted.min(available)
+            };
+            return Ok(self.slice(&plan, start, len, available)?);
         }
     }
 

@@ -184,10 +184,9 @@ impl<S: Service> State<S> {
             }
             self.alone = alone;
             let answer = self.service.call(&self.connection, frame);
-            if let Answer::Ready(Reply::Close(_)) = answer {
-                // Nothing after bad input is looked at.
-                self.alone = true;
-            }
+            // Nothing after bad input is looked at.
+            let ends = matches!(answer, Answer::Ready(Reply::Close(_)));
+            self.alone |= ends || matches!(answer, Answer::Alone(_));
             self.unanswered.push_back(answer);
         }
     }
@@ -244,7 +243,7 @@ impl<S: Service> State<S> {
 
 async fn next_reply(front: Option<&mut Answer>) -> Reply {
     match front {
-        Some(Answer::Later(stage)) => stage.await,
+        Some(Answer::Later(stage) | Answer::Alone(stage)) => stage.await,
         _ => std::future::pending().await,
     }
 }

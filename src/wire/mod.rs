@@ -26,12 +26,12 @@ mod value_decode;
 mod value_encode;
 
 pub use codec_version::codec_version;
-pub use conform::{ELEMENTS_MAX, conform};
+pub use conform::{ELEMENTS_MAX, conform, conform_response};
 pub use header::{RequestHeader, response_header_bytes, write_response_header};
 pub use layout::{Api, Kind, Length, Struct, api, api_by_name, apis};
 pub use malformed::{Malformed, Reason};
 pub use value::Value;
-pub use value_decode::{decode_request, decode_response};
+pub use value_decode::{decode_request, decode_request_body, decode_response};
 pub use value_encode::{Unencodable, encode_request, encode_response};
 
 /// ApiVersions: the API that is asked before the versions are agreed on.

@@ -27,6 +27,12 @@ pub enum Value {
 }
 
 impl Value {
+    /// A struct of these fields.
+    pub fn fields<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
+        let named = fields.map(|(name, value)| (Cow::Borrowed(name), value));
+        Value::Struct(named.into())
+    }
+
     /// The field of a struct.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {

@@ -24,6 +24,14 @@ pub fn decode_request(frame: &Bytes) -> Result<(RequestHeader, Value), Malformed
     Ok((header, body.map_err(|malformed| *malformed)?))
 }
 
+/// Reads the body of a request, which is all that is left of its frame.
+pub fn decode_request_body(api_key: i16, version: i16, body: &Bytes) -> Result<Value, Malformed> {
+    let api = api(api_key).ok_or_else(|| *Malformed::at(0, Reason::UnknownApi(api_key)))?;
+    let layout = layout_of(api, version, api.request(version))?;
+    let body = Decode::new(body, 0).whole(layout);
+    body.map_err(|malformed| *malformed)
+}
+
 /// Reads a response (header and body): its correlation id and its body. The answer to a request of
 /// `version`; a broker answers an ApiVersions request of a version it lacks with version 0.
 pub fn decode_response(

@@ -75,9 +75,6 @@ pub fn group_config(node: &NodeConfig, image: &MetadataImage) -> GroupConfig {
         consumer_max_size: broker.group_consumer_max_size.max(1) as usize,
         consumer_assignors: broker.group_consumer_assignors.clone(),
         consumer_migration_policy: migration_policy(&broker.group_consumer_migration_policy),
-        consumer_regex_refresh_interval_ms: i64::from(
-            broker.group_consumer_regex_refresh_interval_ms,
-        ),
         overrides: overrides(image),
     }
 }

@@ -1,0 +1,1 @@
+//! Connections to a broker that is played by the test, byte by byte.
