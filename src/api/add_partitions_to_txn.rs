@@ -18,7 +18,6 @@ use crate::machine::transaction::{
     AddPartitions, TransactionApi, TransactionVersion, VerifyPartitions, error_in_version,
     partition_errors,
 };
-use crate::metadata::MetadataImage;
 use crate::types::{ErrorCode, TopicPartition};
 
 const VERSION_BATCHED: i16 = 4;
@@ -55,8 +54,8 @@ pub fn handle(
 
 async fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> Errors {
     let partitions = txn_request::partitions(&transaction.topics);
-    let unknown = unknown(&context.node.image(), &partitions);
-    if let Some(errors) = partition_errors(&partitions, &unknown) {
+    let refused = refused(context, &partitions);
+    if let Some(errors) = partition_errors(&partitions, &refused) {
         return errors;
     }
     let transactional_id = txn_request::transactional_id(&transaction.transactional_id);
@@ -84,13 +83,22 @@ async fn add(context: &Context, transaction: &AddPartitionsToTxnTransaction) -> 
     txn_request::all(partitions, error)
 }
 
-fn unknown(image: &MetadataImage, partitions: &BTreeSet<TopicPartition>) -> Errors {
-    let unknown = partitions
-        .iter()
-        .filter(|at| image.partition(&at.topic, at.partition).is_none());
-    unknown
-        .map(|at| (at.clone(), ErrorCode::UnknownTopicOrPartition))
-        .collect()
+/// What cannot be part of a transaction: partitions that do not exist, and for clients those of
+/// internal topics.
+fn refused(context: &Context, partitions: &BTreeSet<TopicPartition>) -> Errors {
+    let image = context.node.image();
+    let from_client = context.api_version < VERSION_BATCHED;
+    let error_of = |at: &TopicPartition| {
+        if from_client && context.node.is_internal(&at.topic) {
+            Some(ErrorCode::TopicAuthorizationFailed)
+        } else if image.partition(&at.topic, at.partition).is_none() {
+            Some(ErrorCode::UnknownTopicOrPartition)
+        } else {
+            None
+        }
+    };
+    let partitions = partitions.iter();
+    partitions.filter_map(|at| Some((at.clone(), error_of(at)?))).collect()
 }
 
 /// In the order of the request; what it names twice is answered once.

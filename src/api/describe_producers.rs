@@ -10,6 +10,7 @@ use super::codec::Handled;
 use super::context::Context;
 use super::{Node, view};
 use crate::log::ActiveProducer;
+use crate::metadata::planners::check_topic_name;
 use crate::types::{ErrorCode, LeaderEpoch, Offset};
 
 pub fn handle(
@@ -18,13 +19,17 @@ pub fn handle(
 ) -> Handled<DescribeProducersResponse> {
     let node = &context.node;
     let topics = request.topics.into_iter().map(|topic| {
+        let topic_error = topic_error(node, &topic.name.0);
         let partitions = topic.partition_indexes.iter().map(|&partition| {
             let response = PartitionResponse::default().with_partition_index(partition);
+            if let Some((error, message)) = &topic_error {
+                return response
+                    .with_error_code(error.code())
+                    .with_error_message(Some(view::text(message)));
+            }
             match producers(node, &topic.name.0, partition) {
                 Ok(producers) => response.with_active_producers(producers),
-                Err(error) => response
-                    .with_error_code(error.code())
-                    .with_error_message(Some(view::text(error.name()))),
+                Err(error) => response.with_error_code(error.code()),
             }
         });
         let partitions = partitions.collect();
@@ -32,6 +37,16 @@ pub fn handle(
     });
     let topics = topics.collect();
     Handled::Ready(DescribeProducersResponse::default().with_topics(topics))
+}
+
+/// Why a topic has no partitions to describe.
+fn topic_error(node: &Node, topic: &str) -> Option<(ErrorCode, String)> {
+    if let Err(invalid) = check_topic_name(topic) {
+        return Some((ErrorCode::InvalidTopicException, invalid.to_string()));
+    }
+    let missing = node.image().topic(topic).is_none();
+    let message = "This server does not host this topic-partition.";
+    missing.then(|| (ErrorCode::UnknownTopicOrPartition, message.to_owned()))
 }
 
 fn producers(node: &Node, topic: &str, partition: i32) -> Result<Vec<ProducerState>, ErrorCode> {

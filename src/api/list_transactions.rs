@@ -6,6 +6,7 @@ use kafka_protocol::messages::list_transactions_request::ListTransactionsRequest
 use kafka_protocol::messages::list_transactions_response::{
     ListTransactionsResponse, TransactionState,
 };
+use kafka_protocol::protocol::StrBytes;
 use regex::Regex;
 
 use super::codec::Handled;
@@ -29,7 +30,7 @@ pub fn handle(
     Handled::later(async move {
         match context.node.transactions.list(filters).await {
             Ok(listings) => {
-                let (_, unknown) = known_states(request.state_filters.iter().map(|s| s.as_str()));
+                let unknown = unknown_states(&request);
                 let states = listings.iter().map(|listing| {
                     TransactionState::default()
                         .with_transactional_id(view::text(&listing.transactional_id).into())
@@ -37,12 +38,19 @@ pub fn handle(
                         .with_transaction_state(view::text(listing.state.name()))
                 });
                 ListTransactionsResponse::default()
-                    .with_unknown_state_filters(unknown.into_iter().map(view::text).collect())
+                    .with_unknown_state_filters(unknown)
                     .with_transaction_states(states.collect())
             }
             Err(error) => ListTransactionsResponse::default().with_error_code(error.code()),
         }
     })
+}
+
+/// In the order of the request, each once.
+fn unknown_states(request: &ListTransactionsRequest) -> Vec<StrBytes> {
+    let names = request.state_filters.iter();
+    let (_, mut unknown) = known_states(names.clone().map(|name| name.as_str()));
+    names.filter(|name| unknown.remove(name.as_str())).cloned().collect()
 }
 
 fn filters(request: &ListTransactionsRequest) -> Result<ListTransactions, ErrorCode> {

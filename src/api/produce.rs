@@ -151,6 +151,9 @@ impl Append<'_> {
     fn partition(&self, topic: &TopicKey, asked: Asked<Bytes>) -> AppendedPartition {
         let index = asked.partition;
         let response = PartitionProduceResponse::default().with_index(index);
+        if let Some(refused) = self.verdicts.all {
+            return not_verified(response, refused);
+        }
         let partition = match self.find(topic, index) {
             Ok(partition) => partition,
             Err(error) => return failed(response, error),
@@ -167,16 +170,11 @@ impl Append<'_> {
             }
             Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
             Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
-            Err(Refused::NotVerified(NotVerified { error, message })) => {
-                failed(response.with_error_message(message.map(view::text)), error)
-            }
+            Err(Refused::NotVerified(refused)) => not_verified(response, refused),
         }
     }
 
     fn find(&self, topic: &TopicKey, index: i32) -> Result<Arc<Partition>, ErrorCode> {
-        if let Some(error) = self.verdicts.all {
-            return Err(error);
-        }
         if !matches!(self.acks, ACKS_ALL | ACKS_NONE | 1) {
             return Err(ErrorCode::InvalidRequiredAcks);
         }
@@ -315,6 +313,10 @@ fn rules<'a>(
         compression,
         is_zstd_allowed: api_version >= VERSION_ZSTD,
     }
+}
+
+fn not_verified(response: PartitionProduceResponse, refused: NotVerified) -> AppendedPartition {
+    failed(response.with_error_message(refused.message.map(view::text)), refused.error)
 }
 
 /// Why one partition's records were not appended.

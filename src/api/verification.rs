@@ -133,8 +133,8 @@ impl NotVerified {
 #[derive(Default)]
 pub struct Verdicts {
     by_partition: HashMap<TopicPartition, Result<Verified, NotVerified>>,
-    /// An error of the whole request.
-    pub all: Option<ErrorCode>,
+    /// Of the whole request.
+    pub all: Option<NotVerified>,
 }
 
 impl Verdicts {
@@ -143,10 +143,10 @@ impl Verdicts {
         self.by_partition.get(partition).copied()
     }
 
-    fn refuse_all(error: ErrorCode) -> Self {
+    fn refuse_all(error: ErrorCode, message: Option<&'static str>) -> Self {
         Verdicts {
             by_partition: HashMap::new(),
-            all: Some(error),
+            all: Some(NotVerified { error, message }),
         }
     }
 }
@@ -175,7 +175,7 @@ pub fn has_transactional_batches(request: &ProduceRequest) -> bool {
 /// request. Partitions that are not here are left out: their append fails by itself.
 pub async fn verify(context: &Context, request: &ProduceRequest) -> Verdicts {
     let Some(transactional_id) = &request.transactional_id else {
-        return Verdicts::refuse_all(ErrorCode::TransactionalIdAuthorizationFailed);
+        return Verdicts::refuse_all(ErrorCode::TransactionalIdAuthorizationFailed, None);
     };
     let node = &context.node;
     let answers = match context.api_version {
@@ -186,7 +186,8 @@ pub async fn verify(context: &Context, request: &ProduceRequest) -> Verdicts {
     let found = transactional_partitions(context, request);
     let producers: BTreeSet<ProducerIdAndEpoch> = found.iter().map(|(_, p)| *p).collect();
     if producers.len() > 1 {
-        return Verdicts::refuse_all(ErrorCode::InvalidProducerIdMapping);
+        let message = "Transactional records contained more than one producer ID";
+        return Verdicts::refuse_all(ErrorCode::InvalidProducerIdMapping, Some(message));
     }
     let mut verdicts = Verdicts::default();
     if !node
