@@ -37,6 +37,17 @@ pub struct Frame {
     pub chunks: Vec<Chunk>,
 }
 
+impl Frame {
+    /// What it takes of memory while it waits to leave.
+    pub fn memory_bytes(&self) -> usize {
+        let chunk = |chunk: &Chunk| match chunk {
+            Chunk::Bytes(bytes) => bytes.len(),
+            Chunk::File { .. } => 0,
+        };
+        self.chunks.iter().map(chunk).sum::<usize>() + size_of_val(&*self.chunks)
+    }
+}
+
 impl From<Bytes> for Frame {
     fn from(bytes: Bytes) -> Self {
         Frame {

@@ -4,7 +4,7 @@ use kafka_protocol::messages::{BrokerId, UnregisterBrokerRequest};
 
 use super::admin::{Admin, AdminError, check};
 use super::argparse::{Argument, Command, Given, Parsed, option, switch};
-use super::connect::{admin, table};
+use super::connect::admin;
 use super::exit::{Done, Exit};
 use super::io::Io;
 
@@ -162,10 +162,7 @@ async fn list_endpoints(io: &mut Io, admin: &Admin, given: &Given) -> Done {
                     option";
         return Err(Exit::error(text));
     }
-    let described = match is_controller {
-        true => admin.describe_controllers().await,
-        false => admin.describe_cluster(include_fenced).await,
-    };
+    let described = admin.describe_cluster(include_fenced).await;
     let described = described.map_err(failed)?;
     let hosts = described
         .brokers

@@ -33,7 +33,9 @@ pub fn admin(given: &Given) -> Result<Admin, Exit> {
         .one("--bootstrap-server")
         .or(given.one("--bootstrap-controller"));
     settings.set("bootstrap.servers", servers.unwrap_or_default());
-    settings.admin()
+    let mut admin = settings.admin()?;
+    admin.is_controller = given.has("--bootstrap-controller");
+    Ok(admin)
 }
 
 /// Columns as wide as their widest cell, each followed by `gap`.

@@ -183,7 +183,8 @@ fn rules(options: &Options) -> Result<Vec<Rule>, Exit> {
 
 fn rule(text: &str) -> Result<Rule, Exit> {
     let terse = "org.apache.kafka.tools.TerseException";
-    let invalid = || failed(format!("{terse}: Invalid rule specification: {text}"));
+    let message = format!("{terse}: Invalid rule specification: {text}");
+    let invalid = || failed(format!("{message}\njava.lang.RuntimeException: {message}"));
     let (topic, partitions) = match text.split_once(':') {
         Some((topic, partitions)) => (topic, Some(partitions)),
         None => (text, None),

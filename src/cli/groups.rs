@@ -1,7 +1,7 @@
 //! `kafka-groups`: lists groups of every type.
 
 use super::admin::AdminError;
-use super::common::{caught, help_or_version};
+use super::common::help_or_version;
 use super::exit::{Done, Exit};
 use super::io::Io;
 use super::options::{HELP, Opt, Options, VERSION, flag, text};
@@ -39,10 +39,14 @@ const OPTIONS: &[Opt] = &[
     VERSION,
 ];
 
+fn refused(error: impl ToString) -> Exit {
+    Exit::error(error.to_string())
+}
+
 const TYPES: [&str; 4] = ["Classic", "Consumer", "Share", "Streams"];
 
 pub async fn run(io: &mut Io, args: &[String]) -> Done {
-    let options = Options::parse(OPTIONS, args).map_err(caught)?;
+    let options = Options::parse(OPTIONS, args).map_err(refused)?;
     help_or_version(&options, OPTIONS, PURPOSE)?;
     if !options.has("list") {
         return Err(Exit::usage(
@@ -50,7 +54,7 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
             OPTIONS,
         ));
     }
-    let wanted_type = options.one("group-type").map_err(caught)?;
+    let wanted_type = options.one("group-type").map_err(refused)?;
     let wanted_type = match wanted_type {
         None => None,
         Some(text) => Some(
@@ -59,16 +63,16 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
                 .find(|t| t.eq_ignore_ascii_case(text))
                 .ok_or_else(|| {
                     let text = "--group-type must be a valid group type.";
-                    Exit::error(format!("java.lang.IllegalArgumentException: {text}\n"))
+                    Exit::caught("java.lang.IllegalArgumentException", text)
                 })?,
         ),
     };
-    let protocol = options.one("protocol").map_err(caught)?;
+    let protocol = options.one("protocol").map_err(refused)?;
     let mut settings = Settings::default();
-    if let Some(file) = options.one("command-config").map_err(caught)? {
+    if let Some(file) = options.one("command-config").map_err(refused)? {
         settings.add_file(file)?;
     }
-    let servers = options.one("bootstrap-server").map_err(caught)?;
+    let servers = options.one("bootstrap-server").map_err(refused)?;
     settings.set("bootstrap.servers", servers.unwrap_or_default());
     let admin = settings.admin()?;
     let listed = admin.list_groups(&[], &[]).await;
@@ -92,16 +96,13 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
                 && (!options.has("streams") || group_type == "Streams")
         })
         .collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
     let width = rows
         .iter()
         .flatten()
         .map(|cell| cell.len())
         .max()
         .unwrap_or(0)
-        .max(15);
+        .max(20);
     for row in std::iter::once(&["GROUP", "TYPE", "PROTOCOL"].map(str::to_owned)).chain(&rows) {
         let [group, group_type, protocol] = row;
         io.line(format!(

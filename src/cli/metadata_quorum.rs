@@ -146,17 +146,7 @@ async fn describe(io: &mut Io, given: &Given) -> Done {
         io.line(table(&header, &rows, "\t"));
         return Ok(());
     }
-    let cluster = admin.describe_cluster(false).await;
-    let cluster_id = match cluster {
-        Ok(cluster) => cluster.cluster_id,
-        Err(_) => {
-            admin
-                .describe_controllers()
-                .await
-                .map_err(failed)?
-                .cluster_id
-        }
-    };
+    let cluster_id = admin.describe_cluster(false).await.map_err(failed)?.cluster_id;
     print_status(io, &cluster_id, &answer);
     Ok(())
 }

@@ -46,6 +46,7 @@ mod leader_election;
 mod log_dirs;
 mod metadata_quorum;
 mod producer_perf_test;
+mod reassign_partitions;
 mod server;
 mod storage;
 mod topics;

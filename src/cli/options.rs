@@ -123,8 +123,6 @@ impl OptionError {
 pub struct Options {
     table: &'static [Opt],
     given: BTreeMap<&'static str, Vec<String>>,
-    /// In the order they were first given.
-    order: Vec<&'static str>,
     pub words: Vec<String>,
 }
 
@@ -133,7 +131,6 @@ impl Options {
         let mut options = Options {
             table,
             given: BTreeMap::new(),
-            order: Vec::new(),
             words: Vec::new(),
         };
         let mut rest = args.iter().peekable();
@@ -159,9 +156,6 @@ impl Options {
                     rest.next_if(|next| !looks_like_option(next)).cloned()
                 }
             };
-            if !options.given.contains_key(opt.name) {
-                options.order.push(opt.name);
-            }
             options.given.entry(opt.name).or_default().extend(value);
         }
         options.check_required()?;
@@ -186,15 +180,6 @@ impl Options {
     /// Whether the option was given.
     pub fn has(&self, name: &str) -> bool {
         self.given.contains_key(name)
-    }
-
-    /// Every option that was given, in order.
-    pub fn order(&self) -> &[&'static str] {
-        &self.order
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.given.is_empty()
     }
 
     /// All arguments of an option, or its default.

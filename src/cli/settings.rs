@@ -6,12 +6,13 @@
 //! 2. A later source wins: file, then properties on the command line, then `--bootstrap-server`.
 
 use std::collections::BTreeMap;
+use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::config::parse_properties;
 use crate::host::{Disk, RealDisk};
-use crate::peer::{Client, ClientConfig, parse_bootstrap};
+use crate::peer::{Address, AddressError, Client, ClientConfig, parse_bootstrap};
 
 use super::admin::Admin;
 use super::exit::Exit;
@@ -97,12 +98,14 @@ impl Settings {
     pub fn client(&self, client_id: &str, failure: &str) -> Result<Client, Exit> {
         self.refuse_security()?;
         let bootstrap = self.get("bootstrap.servers").unwrap_or_default();
-        let bootstrap = parse_bootstrap(bootstrap).map_err(|error| {
-            Exit::error(format!(
-                "{failure}\norg.apache.kafka.common.KafkaException: {failure}\n\
+        let bootstrap = parse_bootstrap(bootstrap)
+            .and_then(resolvable)
+            .map_err(|error| {
+                Exit::error(format!(
+                    "{failure}\norg.apache.kafka.common.KafkaException: {failure}\n\
                  Caused by: {CONFIG_EXCEPTION}: {error}"
-            ))
-        })?;
+                ))
+            })?;
         let client_id = self.get("client.id").unwrap_or(client_id);
         let mut config = ClientConfig::new(bootstrap, client_id);
         let request = "request.timeout.ms";
@@ -135,6 +138,18 @@ impl Settings {
                 ),
             ),
         })
+    }
+}
+
+/// Fails unless one of the names is known: Kafka's clients do not wait for that.
+fn resolvable(addresses: Vec<Address>) -> Result<Vec<Address>, AddressError> {
+    let is_known = |address: &Address| {
+        let found = (address.target(), address.port).to_socket_addrs();
+        found.is_ok_and(|mut found| found.next().is_some())
+    };
+    match addresses.iter().any(is_known) {
+        true => Ok(addresses),
+        false => Err(AddressError::Empty),
     }
 }
 

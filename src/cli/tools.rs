@@ -53,6 +53,7 @@ tools! {
     "verifiable-producer" => verifiable_producer,
     "verifiable-consumer" => verifiable_consumer,
     "transactions" => transactions,
+    "reassign-partitions" => reassign_partitions,
     "metadata-quorum" => metadata_quorum,
 }
 

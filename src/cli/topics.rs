@@ -148,9 +148,7 @@ fn check_options(options: &Options) -> Done {
     }
     if !options.has("bootstrap-server") {
         let text = "--bootstrap-server must be specified";
-        return Err(Exit::error(format!(
-            "java.lang.IllegalArgumentException: {text}\n"
-        )));
+        return Err(Exit::caught("java.lang.IllegalArgumentException", text));
     }
     if !options.has("list") && !options.has("describe") {
         require(options, OPTIONS, &["topic"])?;

@@ -96,14 +96,14 @@ mod tests {
             flag("list", "List."),
             typed("n", "Integer", "", "Count.").or("1"),
         ];
-        let expected = "\
-Option                   Description                                           \n\
-------                   -----------                                           \n\
---list                   List.                                                 \n\
---n <Integer>            Count. (default: 1)                                   \n\
---topic <String: topic>  The topic to look at, which may also be a pattern of  \n\
-                           names.                                              \n";
-        let lines: Vec<&str> = expected.lines().map(str::trim_end).collect();
+        let lines = [
+            "Option                   Description",
+            "------                   -----------",
+            "--list                   List.",
+            "--n <Integer>            Count. (default: 1)",
+            "--topic <String: topic>  The topic to look at, which may also be a pattern of",
+            "                           names.",
+        ];
         let table = table(&options);
         let ours: Vec<&str> = table.lines().map(str::trim_end).collect();
         assert_eq!(ours, lines);

@@ -3,10 +3,12 @@
 //!
 //! Locks, in the order they are taken:
 //!
-//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else
-//!    waits for it.
-//! 2. `writer`: held by an append over its one write. Readers never take it.
-//! 3. `view`: held for moments, never over a call to the disk.
+//! 1. `flushing`: held by flush, truncation, retention, replacing and close, over slow calls. Nobody
+//!    else waits for it.
+//! 2. `swapping`: held while a compacted segment gets its names. A reader that finds a file missing
+//!    waits for it, and holds no other lock then.
+//! 3. `writer`: held by an append over its one write. Readers never take it.
+//! 4. `view`: held for moments, never over a call to the disk.
 //!
 //! Invariants:
 //!
@@ -17,7 +19,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -227,6 +229,8 @@ pub struct Log {
     topic_id: TopicId,
     config: RwLock<Arc<LogConfig>>,
     pub(super) flushing: Mutex<()>,
+    /// Held while files change their names under the readers (`replace`).
+    pub(super) swapping: Mutex<()>,
     pub(super) writer: Mutex<Writer>,
     pub(super) view: Mutex<View>,
     pub(super) log_start: AtomicI64,
@@ -238,6 +242,10 @@ pub struct Log {
     pub(super) recovery_max: AtomicI64,
     /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
     pub(super) checkpointed: AtomicI64,
+    /// How often the log was cut. What a compaction has read is not to replace what came after.
+    pub(super) cuts: AtomicU64,
+    /// Compaction has seen what lies below; -1: nothing.
+    clean_point: AtomicI64,
 }
 
 /// The offsets a log is opened with.
@@ -262,6 +270,7 @@ impl Log {
             topic_id,
             config: RwLock::new(config),
             flushing: Mutex::new(()),
+            swapping: Mutex::new(()),
             writer: Mutex::new(writer),
             view: Mutex::new(view),
             log_start: AtomicI64::new(offsets.log_start.0),
@@ -269,6 +278,8 @@ impl Log {
             recovery: AtomicI64::new(offsets.recovery_point.0),
             recovery_max: AtomicI64::new(i64::MAX),
             checkpointed: AtomicI64::new(offsets.checkpointed.0),
+            cuts: AtomicU64::new(0),
+            clean_point: AtomicI64::new(Offset::NONE.0),
         }
     }
 
@@ -292,6 +303,21 @@ impl Log {
     /// What lies below is flushed.
     pub fn recovery_point(&self) -> Offset {
         Offset(self.recovery.load(Ordering::SeqCst))
+    }
+
+    /// Compaction has seen what lies below; -1: nothing.
+    pub(super) fn clean_point(&self) -> Offset {
+        Offset(self.clean_point.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn set_clean_point(&self, offset: Offset) {
+        self.clean_point.store(offset.0, Ordering::SeqCst);
+    }
+
+    /// The log's end was cut to `offset`; under the writer's lock.
+    pub(super) fn note_cut(&self, offset: Offset) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        self.clean_point.fetch_min(offset.0, Ordering::SeqCst);
     }
 
     /// Of the batches, without the indexes.

@@ -3,6 +3,13 @@
 
 mod append;
 mod checkpoint;
+mod clean;
+mod cleaned_segment;
+mod cleaner;
+mod cleaner_filter;
+mod cleaner_map;
+mod cleaner_plan;
+mod cleaner_transactions;
 mod config;
 mod dir_core;
 mod entries;
@@ -24,6 +31,7 @@ mod producer_state;
 mod read;
 mod recover_segment;
 mod recovery;
+mod replace;
 mod replay;
 mod retention;
 mod scan;
@@ -36,6 +44,7 @@ mod timestamps;
 mod truncate;
 mod txn_index;
 
+pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;

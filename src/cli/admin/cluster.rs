@@ -14,7 +14,6 @@ use super::{Admin, Answer, check, text};
 #[derive(Debug, Clone)]
 pub struct ClusterDescription {
     pub cluster_id: String,
-    pub controller_id: i32,
     /// With whether each is fenced.
     pub brokers: BTreeMap<i32, (Broker, bool)>,
 }
@@ -28,22 +27,13 @@ pub struct Reassignment {
 }
 
 impl Admin {
+    /// The cluster and its brokers, or its controllers if they are asked.
     pub async fn describe_cluster(&self, include_fenced: bool) -> Answer<ClusterDescription> {
-        let request = DescribeClusterRequest::default().with_include_fenced_brokers(include_fenced);
-        self.describe_cluster_with(&request).await
-    }
-
-    /// The controllers of the cluster, asked of one of them.
-    pub async fn describe_controllers(&self) -> Answer<ClusterDescription> {
-        let request = DescribeClusterRequest::default().with_endpoint_type(2);
-        self.describe_cluster_with(&request).await
-    }
-
-    async fn describe_cluster_with(
-        &self,
-        request: &DescribeClusterRequest,
-    ) -> Answer<ClusterDescription> {
-        let answer = self.any("describeCluster", request).await?;
+        let endpoint_type = if self.is_controller { 2 } else { 1 };
+        let request = DescribeClusterRequest::default()
+            .with_endpoint_type(endpoint_type)
+            .with_include_fenced_brokers(include_fenced);
+        let answer = self.any("describeCluster", &request).await?;
         check(answer.error_code, answer.error_message.as_ref())?;
         let brokers = answer.brokers.iter().filter_map(|broker| {
             let id = broker.broker_id.0;
@@ -53,7 +43,6 @@ impl Admin {
         });
         Ok(ClusterDescription {
             cluster_id: answer.cluster_id.to_string(),
-            controller_id: answer.controller_id.0,
             brokers: brokers.collect(),
         })
     }

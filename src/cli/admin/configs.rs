@@ -30,7 +30,6 @@ pub struct ConfigValue {
     pub value: Option<String>,
     pub source: i8,
     pub is_sensitive: bool,
-    pub is_read_only: bool,
     /// Name, value and source of each, the strongest first.
     pub synonyms: Vec<(String, Option<String>, i8)>,
 }
@@ -61,10 +60,6 @@ impl ConfigValue {
 
     pub fn is_default(&self) -> bool {
         self.source == ConfigValue::DEFAULT
-    }
-
-    pub fn source_name(&self) -> &'static str {
-        source_name(self.source)
     }
 }
 
@@ -117,7 +112,6 @@ impl Admin {
                     value: config.value.as_ref().map(|v| v.to_string()),
                     source: config.config_source,
                     is_sensitive: config.is_sensitive,
-                    is_read_only: config.read_only,
                     synonyms: synonyms.collect(),
                 }
             }));

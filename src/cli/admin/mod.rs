@@ -20,20 +20,21 @@ use kafka_protocol::protocol::{Request, StrBytes};
 use crate::peer::{Client, CoordinatorKind, PeerError};
 use crate::types::ErrorCode;
 
-pub use cluster::ClusterDescription;
 pub use configs::{AlterOp, ConfigValue, Resource, ResourceKind, source_name};
 pub use error::AdminError;
 pub use group_detail::{GroupDetail, MemberDetail};
-pub use groups::{GroupListing, GroupOffset, GroupOffsets};
 
 pub use log_dirs::{LogDir, LogDirReplica};
-pub use offsets::{FoundOffset, OffsetSpec};
+pub use offsets::OffsetSpec;
 pub use topics::{NewTopic, PartitionDetail, TopicDetail, TopicListing};
 
 pub type Answer<T> = Result<T, AdminError>;
 
 pub struct Admin {
     pub client: Client,
+    /// Whether the addresses are those of controllers (`--bootstrap-controller`): they answer for
+    /// themselves and know no other nodes by metadata.
+    pub is_controller: bool,
 }
 
 /// A text as the messages carry it.
@@ -54,7 +55,10 @@ pub fn check(code: i16, message: Option<&StrBytes>) -> Answer<()> {
 
 impl Admin {
     pub fn new(client: Client) -> Admin {
-        Admin { client }
+        Admin {
+            client,
+            is_controller: false,
+        }
     }
 
     /// Sends to any broker. `call` is what Kafka's client names the call in its messages.
@@ -69,6 +73,9 @@ impl Admin {
         id: i32,
         request: &Q,
     ) -> Answer<Q::Response> {
+        if self.is_controller {
+            return self.any(call, request).await;
+        }
         let answer = self.client.call_broker(id, request).await;
         answer.map_err(|source| AdminError::peer(call, source))
     }

@@ -13,7 +13,6 @@ use super::io::Io;
 use super::java_order;
 use super::options::{HELP, Opt, Options, VERSION, flag, text};
 use super::settings::Settings;
-use crate::types::ErrorCode;
 
 use entities::{Entity, EntityKind, entities};
 
@@ -143,7 +142,9 @@ fn admin(options: &Options) -> Result<Admin, Exit> {
         .one("bootstrap-server")?
         .or(options.one("bootstrap-controller")?);
     settings.set("bootstrap.servers", servers.unwrap_or_default());
-    settings.admin()
+    let mut admin = settings.admin()?;
+    admin.is_controller = options.has("bootstrap-controller");
+    Ok(admin)
 }
 
 struct Command<'a> {
@@ -231,9 +232,7 @@ impl Command<'_> {
                 topics.into_iter().map(|topic| topic.name).collect()
             }
             EntityKind::Brokers | EntityKind::BrokerLoggers => {
-                let cluster = self.admin.client.metadata(Some(&[])).await;
-                let cluster =
-                    cluster.map_err(|e| failed(AdminError::peer("describeCluster", e)))?;
+                let cluster = self.admin.describe_cluster(false).await.map_err(failed)?;
                 let mut ids: Vec<String> = cluster.brokers.keys().map(i32::to_string).collect();
                 if kind == EntityKind::Brokers {
                     ids.push(String::new());

@@ -29,7 +29,6 @@ pub struct Incoming {
     pub topic: String,
     pub partition: i32,
     pub offset: i64,
-    pub leader_epoch: i32,
     pub timestamp_ms: i64,
     pub is_append_time: bool,
     pub key: Option<Bytes>,
@@ -112,7 +111,6 @@ impl ConsumerConfig {
 struct Position {
     /// The next offset to hand out.
     offset: i64,
-    leader_epoch: i32,
 }
 
 pub struct Consumer {
@@ -172,12 +170,7 @@ impl Consumer {
     }
 
     fn set_position(&mut self, partition: (String, i32), offset: i64) {
-        let leader_epoch = -1;
-        let position = Position {
-            offset,
-            leader_epoch,
-        };
-        self.positions.insert(partition, position);
+        self.positions.insert(partition, Position { offset });
     }
 
     /// Where an offset that does not exist is replaced by one that does.
@@ -189,11 +182,10 @@ impl Consumer {
         }
     }
 
-    /// The next offset of each partition, for a commit.
+    /// The next offset of each partition, for a commit. Without a leader epoch, as Kafka's tools
+    /// commit it.
     pub fn positions(&self) -> Vec<((String, i32), i64, i32)> {
-        let row = |(partition, p): (&(String, i32), &Position)| {
-            (partition.clone(), p.offset, p.leader_epoch)
-        };
+        let row = |(partition, p): (&(String, i32), &Position)| (partition.clone(), p.offset, -1);
         self.positions.iter().map(row).collect()
     }
 
@@ -216,7 +208,6 @@ impl Consumer {
         let partition = (record.topic.clone(), record.partition);
         if let Some(position) = self.positions.get_mut(&partition) {
             position.offset = record.offset + 1;
-            position.leader_epoch = record.leader_epoch;
         }
         Some(record)
     }

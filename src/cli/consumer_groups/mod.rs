@@ -172,7 +172,12 @@ fn report(io: &mut Io, error: &AdminError, with_class: bool) {
     io.line(format!(
         "\nError: Executing consumer group command failed due to {text}"
     ));
-    io.error_line(error.exception());
+    let wrapped = if with_class {
+        "java.util.concurrent.ExecutionException: "
+    } else {
+        ""
+    };
+    io.error_line(format!("{wrapped}{}", error.exception()));
 }
 
 fn check_available(options: &Options) -> Done {
@@ -331,8 +336,9 @@ fn words(
             Some(known) => found.push(*known),
             None => {
                 let text = format!(
-                    "Invalid {what} list '{}'. Valid {what}s are: {}",
+                    "Invalid {what} list '{}'. Valid {}s are: {}",
                     given.unwrap_or_default(),
+                    what.trim_end_matches('s'),
                     valid.join(", ")
                 );
                 return Err(refused(&text));
@@ -345,7 +351,7 @@ fn words(
 async fn list(io: &mut Io, admin: &Admin, options: &Options) -> Called {
     let (with_state, with_type) = (options.has("state"), options.has("type"));
     let states = words("state", options.one("state")?, &STATES)?;
-    let types = words("type", options.one("type")?, &TYPES)?;
+    let types = words("types", options.one("type")?, &TYPES)?;
     let listed = match admin.list_groups(&states, &types).await {
         Ok(listed) => listed,
         Err(error) => return Ok(Err(error)),
