@@ -115,7 +115,7 @@ impl Admin {
         let paged = self.describe_paged(names, partitions_per_answer).await;
         let unsupported = |error: &AdminError| {
             let source = match error {
-                AdminError::Peer { source, .. } => Some(source),
+                AdminError::Peer { source, .. } => Some(&**source),
                 AdminError::Answer { .. } => None,
             };
             matches!(source, Some(PeerError::Unsupported { .. }))
