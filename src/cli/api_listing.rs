@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! host:port (id: 1 rack: null isFenced: false) -> (
-//! 	Produce(0): 0 to 13 [usable: 13],
-//! 	...
+//!     Produce(0): 0 to 13 [usable: 13],
+//!     ...
 //! )
 //! ```
 

@@ -90,7 +90,10 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     Ok(())
 }
 
-fn read(path: &str) -> Result<Vec<((String, i32), i64)>, Exit> {
+/// Topic, partition and the offset up to which records go.
+type Rows = Vec<((String, i32), i64)>;
+
+fn read(path: &str) -> Result<Rows, Exit> {
     let unreadable = |_| {
         let text = format!("Unable to read file {path}");
         Exit::caught("java.io.IOException", &text)
@@ -107,7 +110,7 @@ fn read(path: &str) -> Result<Vec<((String, i32), i64)>, Exit> {
         let text = format!("Not supported version field value {}", file.version);
         return Err(Exit::caught(operation, &text));
     }
-    let mut rows: Vec<((String, i32), i64)> = Vec::new();
+    let mut rows = Rows::new();
     for row in file.partitions {
         let key = (row.topic, row.partition);
         if rows.iter().any(|(known, _)| *known == key) {

@@ -247,8 +247,8 @@ async fn describe(io: &mut Io, admin: &Admin) -> Done {
         let level = finalized.get(name).copied().unwrap_or(0);
         let show = |level: i16| show_level(name, level);
         io.line(format!(
-            "Feature: {name}\tSupportedMinVersion: {}\tSupportedMaxVersion: {}\t\
-             FinalizedVersionLevel: {}\tEpoch: {epoch}",
+            "Feature: {name:42}SupportedMinVersion: {:17}SupportedMaxVersion: {:17}\
+             FinalizedVersionLevel: {:17}Epoch: {epoch}",
             show(min),
             show(max),
             show(level)

@@ -146,7 +146,11 @@ async fn describe(io: &mut Io, given: &Given) -> Done {
         io.line(table(&header, &rows, "\t"));
         return Ok(());
     }
-    let cluster_id = admin.describe_cluster(false).await.map_err(failed)?.cluster_id;
+    let cluster_id = admin
+        .describe_cluster(false)
+        .await
+        .map_err(failed)?
+        .cluster_id;
     print_status(io, &cluster_id, &answer);
     Ok(())
 }
@@ -268,7 +272,7 @@ async fn remove(io: &mut Io, given: &Given) -> Done {
     }
     let request = RemoveRaftVoterRequest::default()
         .with_cluster_id(None)
-        .with_voter_id(id.into())
+        .with_voter_id(id)
         .with_voter_directory_id(uuid);
     let admin = admin(given)?;
     let answer = admin

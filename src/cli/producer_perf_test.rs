@@ -23,7 +23,6 @@ const TOOL: Command = Command {
             "Brokers, HOST1:PORT1.",
         ),
         option(&["--topic"], "TOPIC", "The topic to produce to.").required(),
-        option(&["--num-records"], "NUM-RECORDS", "How many records.").required(),
         option(
             &["--payload-delimiter"],
             "PAYLOAD-DELIMITER",
@@ -35,6 +34,7 @@ const TOOL: Command = Command {
             "Records a second; -1: no limit.",
         )
         .required(),
+        option(&["--num-records"], "NUM-RECORDS", "How many records.").required(),
         option(
             &["--producer-props"],
             "PROP-NAME=PROP-VALUE",

@@ -7,9 +7,9 @@
 //!     Versions    what the other side serves, held against what this side can write and read
 //! ```
 //!
-//! 1. No answer is trusted: its length is bounded before it is read, its layout is walked before it
-//!    is decoded (docs/decisions/0001-wire-layouts-as-a-table.md), its correlation id must be the one
-//!    that is due. Whatever does not fit ends the connection with a typed error.
+//! 1. No answer is trusted: its length is bounded before it is read, its layout is walked before
+//!    it is decoded (docs/decisions/0001-wire-layouts-as-a-table.md), its correlation id must be
+//!    the one that is due. Whatever does not fit ends the connection with a typed error.
 //! 2. A request that is not answered in time ends its connection: answers come in order, so
 //!    everything behind it is late as well.
 //! 3. An error code inside an answer is the caller's to read; only the codes that say "ask another

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kafka_protocol::messages::list_partition_reassignments_request::ListPartitionReassignmentsTopics;
+use kafka_protocol::messages::list_partition_reassignments_request as reassignments;
 use kafka_protocol::messages::{
     BrokerId, DescribeClusterRequest, ListPartitionReassignmentsRequest, TopicName,
 };
@@ -53,7 +53,7 @@ impl Admin {
         partitions: Option<&[(String, Vec<i32>)]>,
     ) -> Answer<BTreeMap<(String, i32), Reassignment>> {
         let row = |(topic, partitions): &(String, Vec<i32>)| {
-            ListPartitionReassignmentsTopics::default()
+            reassignments::ListPartitionReassignmentsTopics::default()
                 .with_name(TopicName(text(topic)))
                 .with_partition_indexes(partitions.clone())
         };

@@ -13,7 +13,7 @@ pub enum AdminError {
     /// No answer.
     Peer {
         call: &'static str,
-        source: PeerError,
+        source: Box<PeerError>,
     },
 }
 
@@ -28,7 +28,10 @@ impl AdminError {
     pub fn peer(call: &'static str, source: PeerError) -> AdminError {
         match source {
             PeerError::NoCoordinator { error, .. } => AdminError::answer(error, None),
-            source => AdminError::Peer { call, source },
+            source => AdminError::Peer {
+                call,
+                source: Box::new(source),
+            },
         }
     }
 
@@ -47,7 +50,7 @@ impl AdminError {
     pub fn message(&self) -> String {
         match self {
             AdminError::Answer { message, .. } => message.clone(),
-            AdminError::Peer { call, source } => match source {
+            AdminError::Peer { call, source } => match &**source {
                 PeerError::NoBroker { .. } | PeerError::UnknownBroker { .. } => {
                     format!("Timed out waiting for a node assignment. Call: {call}")
                 }
@@ -63,7 +66,7 @@ impl AdminError {
     pub fn class(&self) -> String {
         exceptions::full_class(match self {
             AdminError::Answer { error, .. } => *error,
-            AdminError::Peer { source, .. } => match source {
+            AdminError::Peer { source, .. } => match &**source {
                 PeerError::Unsupported { .. } => ErrorCode::UnsupportedVersion,
                 PeerError::Gone { .. } => ErrorCode::NetworkException,
                 _ => ErrorCode::RequestTimedOut,

@@ -106,7 +106,7 @@ fn is_classic(error: &AdminError) -> bool {
                 ErrorCode::GroupIdNotFound | ErrorCode::UnsupportedVersion
             )
         }
-        AdminError::Peer { source, .. } => matches!(source, PeerError::Unsupported { .. }),
+        AdminError::Peer { source, .. } => matches!(**source, PeerError::Unsupported { .. }),
     }
 }
 

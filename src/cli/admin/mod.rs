@@ -1,6 +1,6 @@
 //! The calls that commands make, with answers in the commands' own words.
 //!
-//! 1. An error code in an answer becomes [`AdminError::Answer`], with the broker's message or, where
+//! 1. An error code in an answer becomes [`AdminError::Answer`], with the broker's message or, if
 //!    it sends none, with the text of Kafka's client.
 //! 2. Codes that say "another broker" or "not yet" are tried again as long as the client allows.
 

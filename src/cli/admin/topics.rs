@@ -1,7 +1,7 @@
 //! Topics: list, describe, create, delete, more partitions.
 //!
-//! A describe goes page by page (DescribeTopicPartitions, KIP-966); a broker that does not know that
-//! is asked for metadata instead, and then nothing is known of eligible leader replicas.
+//! A describe goes page by page (DescribeTopicPartitions, KIP-966); a broker that does not know
+//! that is asked for metadata instead, and then nothing is known of eligible leader replicas.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use kafka_protocol::messages::create_topics_request::{
 };
 use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
 use kafka_protocol::messages::describe_topic_partitions_request::{Cursor, TopicRequest};
-use kafka_protocol::messages::describe_topic_partitions_response::DescribeTopicPartitionsResponsePartition;
+use kafka_protocol::messages::describe_topic_partitions_response as described;
 use kafka_protocol::messages::{
     BrokerId, CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest,
     DescribeTopicPartitionsRequest, TopicName,
@@ -115,7 +115,7 @@ impl Admin {
         let paged = self.describe_paged(names, partitions_per_answer).await;
         let unsupported = |error: &AdminError| {
             let source = match error {
-                AdminError::Peer { source, .. } => Some(source),
+                AdminError::Peer { source, .. } => Some(&**source),
                 AdminError::Answer { .. } => None,
             };
             matches!(source, Some(PeerError::Unsupported { .. }))
@@ -266,7 +266,7 @@ impl Admin {
 }
 
 impl PartitionDetail {
-    fn read(partition: &DescribeTopicPartitionsResponsePartition) -> PartitionDetail {
+    fn read(partition: &described::DescribeTopicPartitionsResponsePartition) -> PartitionDetail {
         let known = |ids: &Option<Vec<BrokerId>>| Some(plain_ids(ids.as_deref().unwrap_or(&[])));
         PartitionDetail {
             index: partition.partition_index,
