@@ -18,7 +18,7 @@ RECORDS_PER_PARTITION_S = 20
 # A Java virtual machine ends with the second one after SIGTERM, once its hooks have run.
 ENDED = [0, 143]
 # Of librdkafka's own lines only the critical ones.
-QUIET = {"log_level": 2}
+QUIET = {"log_level": 2, "reconnect.backoff.max.ms": 500}
 # A member that died is missed after six seconds in both protocols.
 CONFIGS = [
     "group.consumer.session.timeout.ms=6000",
@@ -107,8 +107,6 @@ class Group:
     """One run: the topic, the processes with members, and all that they told."""
 
     def __init__(self, address, client, mode, command, size):
-        from confluent_kafka.admin import AdminClient
-
         self.address, self.mode, self.command, self.size = address, mode, command, size
         self.name = f"{client}-{mode}-{os.getpid()}"
         self.topic = f"topic-{self.name}"
@@ -119,8 +117,13 @@ class Group:
         self.seen_members = set()
         self.read_to = {}
         self.went_back = []
-        self.admin = AdminClient({**QUIET, "bootstrap.servers": address})
+        self.admin = self.new_admin()
         self.errors = tempfile.TemporaryFile(mode="w+")
+
+    def new_admin(self):
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient({**QUIET, "bootstrap.servers": self.address})
 
     def create(self):
         from confluent_kafka.admin import NewTopic
@@ -145,13 +148,16 @@ class Group:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         name = name or self.name
+        # A new client each time: an old one has been seen not to find its way back to a broker
+        # that was killed for a minute.
+        admin = self.new_admin()
         asked = ConsumerGroupTopicPartitions(name)
-        answer = self.admin.list_consumer_group_offsets([asked])[name].result(timeout=20)
+        answer = admin.list_consumer_group_offsets([asked], request_timeout=10)[name].result(15)
         return {t.partition: t.offset for t in answer.topic_partitions if t.topic == self.topic}
 
     def watch(self):
         """What an administrator sees, again and again."""
-        while not self.watching.wait(0.3):
+        while not self.watching.wait(0.5):
             try:
                 seen = self.fetch_committed()
             except Exception:  # The group is not there yet.
@@ -250,7 +256,7 @@ class Group:
         wrong = [f"write: {error}" for error in self.writer.failed[:3]] + self.went_back[:3]
         committed = {}
         delivered = {p: set() for p in self.writer.ends}
-        for ns, kind, member, partition, offset, *count in sorted(self.lines):
+        for ns, kind, member, partition, offset, *count in sorted(self.lines, key=lambda told: told[0]):
             floor = committed.get(partition, 0)
             if kind == "C":
                 if offset < floor:
