@@ -107,6 +107,8 @@ class Group:
     """One run: the topic, the processes with members, and all that they told."""
 
     def __init__(self, address, client, mode, command, size):
+        from confluent_kafka.admin import AdminClient
+
         self.address, self.mode, self.command, self.size = address, mode, command, size
         self.name = f"{client}-{mode}-{os.getpid()}"
         self.topic = f"topic-{self.name}"
@@ -117,13 +119,8 @@ class Group:
         self.seen_members = set()
         self.read_to = {}
         self.went_back = []
-        self.admin = self.new_admin()
+        self.admin = AdminClient({**QUIET, "bootstrap.servers": address})
         self.errors = tempfile.TemporaryFile(mode="w+")
-
-    def new_admin(self):
-        from confluent_kafka.admin import AdminClient
-
-        return AdminClient({**QUIET, "bootstrap.servers": self.address})
 
     def create(self):
         from confluent_kafka.admin import NewTopic
@@ -145,15 +142,19 @@ class Group:
             p: self.writer.ends.get(p, 0) for p in range(self.partitions)})
 
     def fetch_committed(self, name=None):
-        from confluent_kafka import ConsumerGroupTopicPartitions
+        """What is committed, by partition. A new client each time, so that none has to find its way
+        back to a broker that was killed."""
+        from confluent_kafka import Consumer, TopicPartition
 
-        name = name or self.name
-        # A new client each time: an old one has been seen not to find its way back to a broker
-        # that was killed for a minute.
-        admin = self.new_admin()
-        asked = ConsumerGroupTopicPartitions(name)
-        answer = admin.list_consumer_group_offsets([asked], request_timeout=10)[name].result(15)
-        return {t.partition: t.offset for t in answer.topic_partitions if t.topic == self.topic}
+        client = Consumer({
+            **QUIET, "bootstrap.servers": self.address, "group.id": name or self.name,
+            "enable.auto.commit": False})
+        try:
+            asked = [TopicPartition(self.topic, p) for p in range(self.partitions)]
+            answer = client.committed(asked, timeout=10)
+            return {t.partition: t.offset for t in answer if t.offset >= 0}
+        finally:
+            client.close()
 
     def watch(self):
         """What an administrator sees, again and again."""
