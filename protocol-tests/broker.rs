@@ -17,7 +17,7 @@ pub struct Broker {
     /// When the run began: milliseconds since 1970.
     pub now_ms: i64,
     /// Ends with the run.
-    _started: Option<Started>,
+    started: Option<Started>,
 }
 
 struct Started {
@@ -46,7 +46,7 @@ impl Broker {
             cluster_id: String::new(),
             run: "r0000000000".to_owned(),
             now_ms: 0,
-            _started: None,
+            started: None,
         }
     }
 
@@ -85,7 +85,7 @@ impl Broker {
             cluster_id: String::new(),
             run: format!("r{:010x}", since_1970.as_micros() & 0xff_ffff_ffff),
             now_ms: since_1970.as_millis() as i64,
-            _started: started,
+            started,
         };
         broker.cluster_id = broker.ask_cluster_id();
         broker
@@ -97,6 +97,20 @@ impl Broker {
         let answer = answer.expect("a broker that answers DescribeCluster");
         let cluster_id = answer.get("cluster_id").and_then(|id| id.as_text());
         cluster_id.unwrap_or_default().to_owned()
+    }
+}
+
+impl Broker {
+    /// The resident memory of a broker that [`Broker::start`] has started.
+    pub fn resident_bytes(&self) -> u64 {
+        let started = self.started.as_ref().expect("a broker of this test");
+        let status = format!("/proc/{}/status", started.child.id());
+        let status = std::fs::read_to_string(status).expect("a broker that runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        1024 * kib
+            .and_then(|kib| kib.parse::<u64>().ok())
+            .expect("a number")
     }
 }
 

@@ -21,6 +21,7 @@ mod connection;
 mod placeholders;
 mod recording;
 mod request;
+mod robustness;
 mod run;
 mod sweep;
 mod variables;

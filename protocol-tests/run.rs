@@ -72,6 +72,31 @@ pub fn conform_sweeps(case: &Case) -> Result<Recording, String> {
     Ok(recording)
 }
 
+/// The good requests of a case, as frames. Its topics have names but are not made.
+pub fn frames(broker: &Broker, case: &Case) -> Vec<Bytes> {
+    let mut frames = Vec::new();
+    for version in case.runs() {
+        let mut run = Run::new(broker, case, version);
+        for step in case.steps.iter().filter(|step| step.is_for(version)) {
+            match &step.action {
+                Action::Name(name) => run.variables.set(name, run.unique(name)),
+                Action::Topic(name, _) => {
+                    run.variables.set(name, run.unique(name));
+                    let id = format!("{name}.id");
+                    run.variables.set(id, "AAAAAAAAAAAAAAAAAAAAEQ");
+                }
+                Action::Let(name, _) => run.variables.set(name, "7"),
+                // What needs an answer's value in a place where 7 does not fit is left out.
+                Action::Request(request) | Action::Send(request) => {
+                    frames.extend(run.encode(request, 1));
+                }
+                _ => {}
+            }
+        }
+    }
+    frames
+}
+
 struct Open {
     connection: Connection,
     /// What was sent and not yet answered: key, version, correlation id, and how to show it.

@@ -37,6 +37,17 @@ pub struct Frame {
     pub chunks: Vec<Chunk>,
 }
 
+impl Frame {
+    /// What it takes of memory while it waits to leave.
+    pub fn memory_bytes(&self) -> usize {
+        let chunk = |chunk: &Chunk| match chunk {
+            Chunk::Bytes(bytes) => bytes.len(),
+            Chunk::File { .. } => 0,
+        };
+        self.chunks.iter().map(chunk).sum::<usize>() + size_of_val(&*self.chunks)
+    }
+}
+
 impl From<Bytes> for Frame {
     fn from(bytes: Bytes) -> Self {
         Frame {
@@ -83,6 +94,9 @@ pub enum Answer {
     /// The rest runs aside. Later requests of the connection may start before it ends if the API
     /// is [`Order::Pipelined`].
     Later(Stage),
+    /// As `Later`, but what has to happen in order is still to come: no later request of the
+    /// connection starts before this one is answered.
+    Alone(Stage),
 }
 
 /// Whether the next request of a connection may start before this one is answered. Replies leave

@@ -8,6 +8,7 @@ use kafka_protocol::messages::create_partitions_response::{
     CreatePartitionsResponse, CreatePartitionsTopicResult,
 };
 
+use super::by_topic::{not_done, timeout};
 use super::codec::Handled;
 use super::context::Context;
 use super::{error, view};
@@ -24,7 +25,8 @@ pub fn handle(
         let planned = topics.clone();
         let validate_only = request.validate_only;
         let node = context.node.clone();
-        let made = context.node.submit(move |image| {
+        let timeout = timeout(request.timeout_ms);
+        let made = context.node.submit_within(timeout, move |image| {
             plan_create_partitions(image, &planned, validate_only, &mut node.draw())
         });
         let results = match made.await {
@@ -33,8 +35,9 @@ pub fn handle(
                 .map(|(name, result)| answer(&name, result.err()))
                 .collect(),
             Err(quorum_error) => {
-                let error = PlanError::bare(error::of_quorum(&quorum_error));
-                topics.iter().map(|topic| answer(&topic.name, Some(error.clone()))).collect()
+                let names = topics.iter().map(|topic| topic.name.clone());
+                let not_done = not_done(names, error::of_quorum(&quorum_error));
+                not_done.into_iter().map(|(name, error)| answer(&name, Some(error))).collect()
             }
         };
         CreatePartitionsResponse::default().with_results(results)

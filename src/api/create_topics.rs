@@ -8,6 +8,7 @@ use kafka_protocol::messages::create_topics_response::{
 };
 use kafka_protocol::messages::TopicName as WireName;
 
+use super::by_topic::{not_done, timeout};
 use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error, view};
@@ -21,16 +22,19 @@ const VERSION_TELLS_CONFIGS: i16 = 5;
 pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateTopicsResponse> {
     Handled::later(async move {
         let topics: Vec<NewTopic> = request.topics.iter().map(new_topic).collect();
-        let created = context.node.create_topics(topics.clone(), request.validate_only).await;
+        let timeout = timeout(request.timeout_ms);
+        let validate_only = request.validate_only;
+        let created =
+            context.node.create_topics_within(timeout, topics.clone(), validate_only).await;
         let results = match created {
             Ok(created) => created
                 .into_iter()
                 .map(|(name, result)| answer(&context, &topics, &name, result))
                 .collect(),
             Err(quorum_error) => {
-                let code = error::of_quorum(&quorum_error);
-                let failed = |topic: &NewTopic| refused(&topic.name, &PlanError::bare(code));
-                topics.iter().map(failed).collect()
+                let names = topics.iter().map(|topic| topic.name.as_str());
+                let not_done = not_done(names, error::of_quorum(&quorum_error));
+                not_done.iter().map(|(name, error)| refused(name, error)).collect()
             }
         };
         CreateTopicsResponse::default().with_topics(results)

@@ -5,6 +5,7 @@ use kafka_protocol::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsResponse, DeleteRecordsTopicResult,
 };
 
+use super::by_topic::by_topic;
 use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error};
@@ -15,24 +16,26 @@ use crate::types::{ErrorCode, LeaderEpoch, Offset};
 const NO_LOW_WATERMARK: i64 = -1;
 
 pub fn handle(context: Context, request: DeleteRecordsRequest) -> Handled<DeleteRecordsResponse> {
-    let mut topics = Vec::with_capacity(request.topics.len());
-    for topic in request.topics {
-        let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for wanted in &topic.partitions {
-            let index = wanted.partition_index;
-            let deleted = delete(&context.node, &topic.name.0, index, Offset(wanted.offset));
-            let result = DeleteRecordsPartitionResult::default().with_partition_index(index);
-            partitions.push(match deleted {
+    let asked = request.topics.into_iter().map(|topic| {
+        let partitions = topic.partitions.into_iter();
+        (topic.name, partitions.map(|wanted| (wanted.partition_index, Offset(wanted.offset))))
+    });
+    let topics = by_topic(asked).into_iter().map(|(name, partitions)| {
+        let partitions = partitions.iter().map(|asked| {
+            let deleted = delete(&context.node, &name.0, asked.partition, asked.what);
+            let result =
+                DeleteRecordsPartitionResult::default().with_partition_index(asked.partition);
+            match deleted {
                 Ok(low_watermark) => result.with_low_watermark(low_watermark.0),
                 Err(error) => {
                     result.with_low_watermark(NO_LOW_WATERMARK).with_error_code(error.code())
                 }
-            });
-        }
-        let result = DeleteRecordsTopicResult::default();
-        topics.push(result.with_name(topic.name).with_partitions(partitions));
-    }
-    Handled::Ready(DeleteRecordsResponse::default().with_topics(topics))
+            }
+        });
+        let partitions = partitions.collect();
+        DeleteRecordsTopicResult::default().with_name(name).with_partitions(partitions)
+    });
+    Handled::Ready(DeleteRecordsResponse::default().with_topics(topics.collect()))
 }
 
 fn delete(node: &Node, topic: &str, partition: i32, offset: Offset) -> Result<Offset, ErrorCode> {

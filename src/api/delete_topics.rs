@@ -7,9 +7,11 @@ use kafka_protocol::messages::delete_topics_response::{
 };
 use uuid::Uuid;
 
+use super::by_topic::{not_done, timeout};
 use super::codec::Handled;
 use super::context::Context;
 use super::{error, view};
+use crate::metadata::MetadataImage;
 use crate::metadata::planners::{DeletedTopic, TopicRef, plan_delete_topics};
 use crate::types::{ErrorCode, TopicId};
 
@@ -39,13 +41,16 @@ pub fn handle(context: Context, request: DeleteTopicsRequest) -> Handled<DeleteT
             return disabled(&context, topics, results);
         }
         let plan_topics = topics.clone();
-        let deleted =
-            context.node.submit(move |image| plan_delete_topics(image, &plan_topics)).await;
+        let plan = move |image: &MetadataImage| plan_delete_topics(image, &plan_topics);
+        let deleted = context.node.submit_within(timeout(request.timeout_ms), plan).await;
         match deleted {
             Ok(deleted) => results.extend(deleted.into_iter().map(answer)),
             Err(quorum_error) => {
-                let code = error::of_quorum(&quorum_error);
-                results.extend(topics.iter().map(|topic| failed(topic, code, None)));
+                let not_done = not_done(topics, error::of_quorum(&quorum_error));
+                let failed = not_done.iter().map(|(topic, error)| {
+                    failed(topic, error.code, error.message.as_deref())
+                });
+                results.extend(failed);
             }
         }
         DeleteTopicsResponse::default().with_responses(results)

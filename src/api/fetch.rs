@@ -40,7 +40,7 @@ pub fn handle(context: Context, request: FetchRequest) -> Handled<FetchResponse>
         return Handled::Done(Outcome::Frame(fetch.answer(&context.node, header, read)));
     }
     Handled::Later(Box::pin(async move {
-        let read = fetch.wait().await;
+        let read = fetch.wait(read).await;
         Outcome::Frame(fetch.answer(&context.node, header, read))
     }))
 }
@@ -92,6 +92,8 @@ struct Fetch {
 struct Read {
     partitions: Vec<FetchedPartition>,
     bytes: i64,
+    /// What the rest of the answer may take.
+    room_bytes: i64,
     /// What could be read if every partition came up to its own limit: counts for `min_bytes`.
     readable_bytes: i64,
     /// Something that must be said at once: an error, a divergence.
@@ -141,13 +143,18 @@ impl Fetch {
         let mut read = Read {
             partitions: Vec::with_capacity(self.targets.len()),
             bytes: 0,
+            room_bytes: self.max_bytes,
             readable_bytes: 0,
             urgent: false,
         };
         for (target, partition) in self.targets.iter().zip(&self.partitions) {
             let index = target.key.partition;
             let fetched = match partition {
-                Ok(partition) => self.read_partition(partition, &target.position, read.bytes),
+                Ok(partition) => {
+                    let fetched = self.read_partition(partition, &target.position, &read);
+                    read.room_bytes = (read.room_bytes - fetched.records_bytes() as i64).max(0);
+                    fetched
+                }
                 Err(error) => not_here(index, *error),
             };
             read.bytes += fetched.records_bytes() as i64;
@@ -165,13 +172,10 @@ impl Fetch {
         &self,
         partition: &Partition,
         position: &FetchPosition,
-        bytes_before: i64,
+        before: &Read,
     ) -> FetchedPartition {
         let index = partition.topic_partition.partition;
         let failed = |error| self.failed(partition, error);
-        if position.max_bytes < 0 || self.max_bytes < 0 {
-            return failed(ErrorCode::UnknownServerError);
-        }
         // -2 and other negative epochs are ignored here, unlike in ListOffsets.
         let known_epoch = position.current_leader_epoch.max(LeaderEpoch::NONE.0);
         if let Err(error) = partition.check_leader(known_epoch) {
@@ -201,9 +205,13 @@ impl Fetch {
         } else {
             watermarks.high_watermark
         };
-        let room = (self.max_bytes - bytes_before).max(0).min(i64::from(position.max_bytes));
-        let first = bytes_before == 0;
-        match partition.read(position.fetch_offset, room as u32, up_to, first) {
+        let room_bytes = before.room_bytes.min(i64::from(position.max_bytes));
+        let is_first = before.bytes == 0;
+        match partition.read(position.fetch_offset, room_bytes.max(0) as u32, up_to, is_first) {
+            // Kafka looks at the limits when there is something to read.
+            Ok(_) if room_bytes < 0 && position.fetch_offset < up_to => {
+                failed(ErrorCode::UnknownServerError)
+            }
             Ok(slice) => self.with_records(partition, position.fetch_offset, up_to, slice, fetched),
             Err(error) => failed(error::of_read(&partition.topic_partition, &error)),
         }
@@ -256,8 +264,8 @@ impl Fetch {
             || read.readable_bytes >= self.min_bytes
     }
 
-    /// Reads again whenever there is news, until it is enough or the time is up.
-    async fn wait(&self) -> Read {
+    /// Reads again whenever there is news since `read`, until it is enough or the time is up.
+    async fn wait(&self, mut read: Read) -> Read {
         let waiter = Waiter::new();
         let known: Vec<&Arc<Partition>> =
             self.partitions.iter().filter_map(|found| found.as_ref().ok()).collect();
@@ -265,9 +273,11 @@ impl Fetch {
         let deadline = tokio::time::sleep(self.max_wait);
         tokio::pin!(deadline);
         loop {
-            let read = self.read();
-            if self.is_enough(&read) {
-                return read;
+            if self.is_outdated(&read) {
+                read = self.read();
+                if self.is_enough(&read) {
+                    return read;
+                }
             }
             tokio::select! {
                 biased;
@@ -275,6 +285,23 @@ impl Fetch {
                 () = &mut deadline => return self.read(),
             }
         }
+    }
+
+    /// Whether a new read would find something else. Most fetches of a consumer at the end of the
+    /// log begin to wait right after a read; looking at offsets costs less than another one.
+    fn is_outdated(&self, read: &Read) -> bool {
+        let mut all = self.targets.iter().zip(&self.partitions).zip(&read.partitions);
+        all.any(|((target, partition), fetched)| {
+            let Ok(partition) = partition else {
+                return false;
+            };
+            let known_epoch = target.position.current_leader_epoch.max(LeaderEpoch::NONE.0);
+            let watermarks = partition.watermarks();
+            watermarks.high_watermark != fetched.high_watermark
+                || watermarks.last_stable_offset != fetched.last_stable_offset
+                || watermarks.log_start_offset != fetched.log_start_offset
+                || partition.check_leader(known_epoch).is_err()
+        })
     }
 
     fn answer(&self, node: &Node, header: AnswerHeader, read: Read) -> super::Frame {

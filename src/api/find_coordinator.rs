@@ -59,7 +59,10 @@ async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, Error
     let node = &context.node;
     let (topic, partition) = match key_type {
         KEY_GROUP => (InternalTopic::ConsumerOffsets, node.groups.partition_for(key)),
-        KEY_TRANSACTION => return Err(ErrorCode::CoordinatorNotAvailable),
+        KEY_TRANSACTION => {
+            let partition = node.transactions.partition_for(key);
+            (InternalTopic::TransactionState, partition)
+        }
         _ => return Err(ErrorCode::InvalidRequest),
     };
     if let Err(error) = internal_topics::ensure(node, topic).await {

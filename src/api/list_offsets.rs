@@ -1,12 +1,11 @@
 //! ListOffsets (key 2): offsets by timestamp and by special timestamp.
 
-use std::collections::HashMap;
-
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsRequest};
 use kafka_protocol::messages::list_offsets_response::{
     ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
 };
 
+use super::by_topic::by_topic;
 use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error};
@@ -40,31 +39,24 @@ pub fn handle(context: Context, request: ListOffsetsRequest) -> Handled<ListOffs
         1 => Ok(true),
         _ => Err(ErrorCode::UnknownServerError),
     };
-    let mut topics = Vec::with_capacity(request.topics.len());
-    for topic in request.topics {
-        let mut times_named: HashMap<i32, usize> = HashMap::new();
-        for partition in &topic.partitions {
-            *times_named.entry(partition.partition_index).or_default() += 1;
-        }
-        let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for wanted in &topic.partitions {
-            let found = match times_named.get_mut(&wanted.partition_index) {
-                Some(0) | None => continue,
-                Some(1) => read_committed.and_then(|committed| {
-                    list(&context.node, context.api_version, &topic.name.0, wanted, committed)
+    let asked = request.topics.into_iter().map(|topic| {
+        let partitions = topic.partitions.into_iter();
+        (topic.name, partitions.map(|wanted| (wanted.partition_index, wanted)))
+    });
+    let topics = by_topic(asked).into_iter().map(|(name, partitions)| {
+        let partitions = partitions.iter().map(|asked| {
+            let found = match asked.times {
+                1 => read_committed.and_then(|committed| {
+                    list(&context.node, context.api_version, &name.0, &asked.what, committed)
                 }),
-                Some(times) => {
-                    *times = 0;
-                    Err(ErrorCode::InvalidRequest)
-                }
+                _ => Err(ErrorCode::InvalidRequest),
             };
-            let answer = answer(wanted.partition_index, found);
-            partitions.push(in_version(context.api_version, answer));
-        }
-        let listed = ListOffsetsTopicResponse::default();
-        topics.push(listed.with_name(topic.name).with_partitions(partitions));
-    }
-    Handled::Ready(ListOffsetsResponse::default().with_topics(topics))
+            in_version(context.api_version, answer(asked.partition, found))
+        });
+        let partitions = partitions.collect();
+        ListOffsetsTopicResponse::default().with_name(name).with_partitions(partitions)
+    });
+    Handled::Ready(ListOffsetsResponse::default().with_topics(topics.collect()))
 }
 
 /// Older versions have no field for the leader epoch.

@@ -2,6 +2,7 @@
 //! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
 
 mod answer;
+mod by_topic;
 mod codec;
 mod config_resource;
 mod context;
@@ -11,16 +12,17 @@ mod fetch_answer;
 mod group_request;
 mod internal_topics;
 mod node;
-mod producer_ids;
+mod txn_request;
 mod value;
+mod verification;
 mod view;
 
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
 pub use api_versions::unsupported as unsupported_api_versions;
 pub use context::{Connection, Context};
 pub use document::protocol_markdown;
-pub use internal_topics::CONSUMER_OFFSETS;
-pub use node::Node;
+pub use internal_topics::{CONSUMER_OFFSETS, TRANSACTION_STATE};
+pub use node::{Coordinators, Node};
 
 use bytes::Bytes;
 
@@ -50,8 +52,11 @@ pub const API_VERSIONS: i16 = 18;
 macro_rules! apis {
     (@from) => { None };
     (@from $values:literal) => { Some($values) };
-    ($($key:literal $name:ident $module:ident $listed:literal $min:literal $max:literal $order:ident
-        $(, values from $values:literal)?;)*) => {
+    ($(
+        $key:literal $name:ident $module:ident
+        $listed:literal $min:literal $max:literal $order:ident
+        $(, values from $values:literal)?;
+    )*) => {
         $(mod $module;)*
 
         /// Every API of a broker listener, by key.
@@ -101,6 +106,11 @@ apis! {
     21 DeleteRecords           delete_records            0 0 2  Alone;
     22 InitProducerId          init_producer_id          0 0 5  Alone;
     23 OffsetForLeaderEpoch    offset_for_leader_epoch   2 2 4  Alone;
+    24 AddPartitionsToTxn      add_partitions_to_txn     0 0 5  Alone;
+    25 AddOffsetsToTxn         add_offsets_to_txn        0 0 4  Alone;
+    26 EndTxn                  end_txn                   0 0 5  Alone;
+    27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone, values from 2;
+    28 TxnOffsetCommit         txn_offset_commit         0 0 5  Alone;
     32 DescribeConfigs         describe_configs          1 1 4  Alone;
     33 AlterConfigs            alter_configs             0 0 2  Alone;
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone, values from 5;
@@ -110,6 +120,9 @@ apis! {
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone;
     47 OffsetDelete            offset_delete             0 0 0  Alone;
     60 DescribeCluster         describe_cluster          0 0 2  Alone;
+    61 DescribeProducers       describe_producers        0 0 0  Alone;
+    65 DescribeTransactions    describe_transactions     0 0 0  Alone;
+    66 ListTransactions        list_transactions         0 0 2  Alone;
     68 ConsumerGroupHeartbeat  consumer_group_heartbeat  0 0 1  Alone;
     69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone;
     74 ListConfigResources     list_config_resources     0 0 1  Alone;

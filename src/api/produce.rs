@@ -4,16 +4,12 @@
 //! taken in the order of the requests. With acks=all the second stage waits until the high
 //! watermark has passed them, which means that every in-sync replica has them.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_protocol::messages::TopicName as WireName;
-use kafka_protocol::messages::produce_request::{
-    PartitionProduceData, ProduceRequest, TopicProduceData,
-};
+use kafka_protocol::messages::produce_request::ProduceRequest;
 use kafka_protocol::messages::produce_response::{
     BatchIndexAndErrorMessage, LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse,
     TopicProduceResponse,
@@ -21,19 +17,22 @@ use kafka_protocol::messages::produce_response::{
 use uuid::Uuid;
 
 use super::answer::CloseReason;
+use super::by_topic::{Asked, by_topic};
 use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::verification::{self, NotVerified, Verdicts};
 use super::{error, view};
 use crate::config::{self, CompressionType, TopicConfig};
+use crate::host::tasks;
 use crate::log::Origin;
 use crate::partition::{Partition, Waiter};
-use crate::record::{Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
+use crate::record::{Batch, Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
 
 const ACKS_ALL: i16 = -1;
 const ACKS_NONE: i16 = 0;
 /// From this version on topics go by id.
-const VERSION_TOPIC_IDS: i16 = 13;
+pub(super) const VERSION_TOPIC_IDS: i16 = 13;
 /// From this version on batches may be compressed with zstd (KIP-110).
 const VERSION_ZSTD: i16 = 7;
 /// From this version on an answer names the leader to turn to (KIP-951).
@@ -45,11 +44,38 @@ thread_local! {
 }
 
 pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceResponse> {
+    if !verification::has_transactional_batches(&request) {
+        return produce(&context, request, &Verdicts::default());
+    }
+    let verified = async move {
+        let verdicts = verification::verify(&context, &request).await;
+        (context, request, verdicts)
+    };
+    match tasks::poll_once(Box::pin(verified)) {
+        Ok((context, request, verdicts)) => produce(&context, request, &verdicts),
+        Err(verified) => Handled::Alone(Box::pin(async move {
+            let (context, request, verdicts) = verified.await;
+            produce(&context, request, &verdicts).outcome().await
+        })),
+    }
+}
+
+/// Appends what may be appended.
+fn produce(
+    context: &Context,
+    request: ProduceRequest,
+    verdicts: &Verdicts,
+) -> Handled<ProduceResponse> {
     let acks = request.acks;
     let timeout = Duration::from_millis(request.timeout_ms.max(0) as u64);
-    let append = Append { context: &context, acks, transactional: request.transactional_id.is_some() };
+    let append = Append { context, acks, verdicts };
+    let topics = by_topic(request.topic_data.into_iter().map(|topic| {
+        let partitions = topic.partition_data.into_iter();
+        let partitions = partitions.map(|data| (data.index, data.records.unwrap_or_default()));
+        (TopicKey { name: topic.name, id: topic.topic_id }, partitions)
+    }));
     let topics: Vec<AppendedTopic> =
-        merged(request.topic_data).into_iter().map(|topic| append.topic(topic)).collect();
+        topics.into_iter().map(|(topic, asked)| append.topic(topic, asked)).collect();
     if acks == ACKS_NONE {
         return Handled::Done(without_answer(&topics));
     }
@@ -62,28 +88,6 @@ pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceRespo
         wait_for_replicas(&mut topics, timeout).await;
         answer(topics)
     })
-}
-
-/// Each topic once, as the answer has it: with the partitions of all places where it is named, and
-/// not at all without partitions.
-fn merged(topics: Vec<TopicProduceData>) -> Vec<TopicProduceData> {
-    let mut merged: Vec<TopicProduceData> = Vec::with_capacity(topics.len());
-    let mut places: HashMap<(WireName, Uuid), usize> = HashMap::with_capacity(topics.len());
-    for topic in topics {
-        if topic.partition_data.is_empty() {
-            continue;
-        }
-        match places.entry((topic.name.clone(), topic.topic_id)) {
-            Entry::Occupied(place) => {
-                merged[*place.get()].partition_data.extend(topic.partition_data);
-            }
-            Entry::Vacant(place) => {
-                place.insert(merged.len());
-                merged.push(topic);
-            }
-        }
-    }
-    merged
 }
 
 /// acks=0: there is no answer, and the only way to tell of an error is to close the connection.
@@ -122,34 +126,35 @@ impl AppendedPartition {
     }
 }
 
+/// A topic goes by its name, or by its id; the other is empty or nil.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct TopicKey {
+    name: WireName,
+    id: Uuid,
+}
+
 /// The first stage.
 struct Append<'a> {
     context: &'a Context,
     acks: i16,
-    transactional: bool,
+    verdicts: &'a Verdicts,
 }
 
 impl Append<'_> {
-    fn topic(&self, topic: TopicProduceData) -> AppendedTopic {
-        // A partition named twice in a request: the last batch stands for it.
-        let mut last: HashMap<i32, usize> = HashMap::new();
-        for (at, partition) in topic.partition_data.iter().enumerate() {
-            last.insert(partition.index, at);
-        }
-        let mut partitions = Vec::with_capacity(last.len());
-        for (at, data) in topic.partition_data.iter().enumerate() {
-            if last[&data.index] == at {
-                partitions.push(self.partition(&topic, data));
-            }
-        }
+    fn topic(&self, topic: TopicKey, asked: Vec<Asked<Bytes>>) -> AppendedTopic {
+        let partitions = asked.into_iter().map(|asked| self.partition(&topic, asked)).collect();
         let response = TopicProduceResponse::default();
-        let response = response.with_name(topic.name).with_topic_id(topic.topic_id);
+        let response = response.with_name(topic.name).with_topic_id(topic.id);
         AppendedTopic { topic: response, partitions }
     }
 
-    fn partition(&self, topic: &TopicProduceData, data: &PartitionProduceData) -> AppendedPartition {
-        let response = PartitionProduceResponse::default().with_index(data.index);
-        let partition = match self.find(topic, data.index) {
+    fn partition(&self, topic: &TopicKey, asked: Asked<Bytes>) -> AppendedPartition {
+        let index = asked.partition;
+        let response = PartitionProduceResponse::default().with_index(index);
+        if let Some(refused) = self.verdicts.all {
+            return not_verified(response, refused);
+        }
+        let partition = match self.find(topic, index) {
             Ok(partition) => partition,
             Err(error) => return failed(response, error),
         };
@@ -157,25 +162,25 @@ impl Append<'_> {
             return self.failed_at(&partition, response, error);
         }
         let now = self.context.node.clock.now_ms();
-        let records = data.records.clone().unwrap_or_default();
-        match self.append(&partition, records, now) {
+        match self.append(&partition, asked.what, now) {
             Ok((response, end)) => {
                 let done = partition.high_watermark() >= end;
                 let waits_for = (!done).then(|| (partition.clone(), end));
-                AppendedPartition { response: response.with_index(data.index), waits_for }
+                AppendedPartition { response: response.with_index(index), waits_for }
             }
             Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
             Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
+            Err(Refused::NotVerified(refused)) => not_verified(response, refused),
         }
     }
 
-    fn find(&self, topic: &TopicProduceData, index: i32) -> Result<Arc<Partition>, ErrorCode> {
+    fn find(&self, topic: &TopicKey, index: i32) -> Result<Arc<Partition>, ErrorCode> {
         if !matches!(self.acks, ACKS_ALL | ACKS_NONE | 1) {
             return Err(ErrorCode::InvalidRequiredAcks);
         }
         let node = &self.context.node;
         let partition = if self.context.api_version >= VERSION_TOPIC_IDS {
-            node.partition_by_id(TopicId(topic.topic_id), index)?
+            node.partition_by_id(TopicId(topic.id), index)?
         } else {
             node.partition_by_name(&topic.name.0, index)?
         };
@@ -199,18 +204,8 @@ impl Append<'_> {
         let prepared = SCRATCH
             .with_borrow_mut(|scratch| prepare(records, &rules, now, scratch))
             .map_err(Refused::Records)?;
-        let is_transactional = prepared.batch.header.attributes.is_transactional();
-        if is_transactional {
-            let error = if self.transactional {
-                // Transactions come with their coordinator; a partition that was not added to one
-                // is refused as Kafka refuses it.
-                ErrorCode::TransactionAbortable
-            } else {
-                ErrorCode::TransactionalIdAuthorizationFailed
-            };
-            return Err(Refused::Append(error));
-        }
-        let appended = partition.append(prepared.batch, Origin::Client, now).map_err(|error| {
+        let origin = self.origin(partition, &prepared.batch)?;
+        let appended = partition.append(prepared.batch, origin, now).map_err(|error| {
             Refused::Append(error::of_append(&partition.topic_partition, &error))
         })?;
         let response = PartitionProduceResponse::default()
@@ -218,6 +213,18 @@ impl Append<'_> {
             .with_log_append_time_ms(appended.log_append_time.0)
             .with_log_start_offset(appended.log_start_offset.0);
         Ok((response, appended.last_offset.next()))
+    }
+
+    /// Transactions are verified, unless that is turned off.
+    fn origin(&self, partition: &Partition, batch: &Batch) -> Result<Origin, Refused> {
+        if !batch.header.attributes.is_transactional() {
+            return Ok(Origin::Client);
+        }
+        match self.verdicts.of(&partition.topic_partition) {
+            None => Ok(Origin::Client),
+            Some(Ok(verified)) => Ok(Origin::Transaction(verified)),
+            Some(Err(refused)) => Err(Refused::NotVerified(refused)),
+        }
     }
 
     fn rejected(
@@ -308,10 +315,15 @@ fn rules<'a>(
     }
 }
 
+fn not_verified(response: PartitionProduceResponse, refused: NotVerified) -> AppendedPartition {
+    failed(response.with_error_message(refused.message.map(view::text)), refused.error)
+}
+
 /// Why one partition's records were not appended.
 enum Refused {
     Records(Rejected),
     Append(ErrorCode),
+    NotVerified(NotVerified),
 }
 
 fn failed(response: PartitionProduceResponse, error: ErrorCode) -> AppendedPartition {

@@ -70,12 +70,10 @@ pub fn partition(
         let broker = image.broker(id).filter(|broker| !broker.fenced);
         broker.is_some_and(|broker| broker.end_point(listener).is_some())
     };
-    let (error, leader) = if !partition.has_leader() {
-        (ErrorCode::LeaderNotAvailable, BrokerId::NONE)
-    } else if !image
+    let leader = image
         .broker(partition.leader)
-        .is_some_and(|broker| !broker.fenced)
-    {
+        .filter(|_| partition.has_leader());
+    let (error, leader) = if leader.is_none_or(|broker| broker.fenced) {
         (ErrorCode::LeaderNotAvailable, BrokerId::NONE)
     } else if !reachable(partition.leader) {
         (ErrorCode::ListenerNotFound, BrokerId::NONE)

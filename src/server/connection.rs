@@ -6,6 +6,10 @@
 //!    starts before it is answered.
 //! 3. Only the oldest unanswered request is polled: its reply is the next to leave.
 //! 4. After bad input, what came before it is still answered; then the connection closes.
+//! 5. A client that reads slowly holds back itself only: while an answer does not leave, nothing is
+//!    read, and finished answers behind it are bounded in number and in bytes.
+//! 6. Nothing outlasts `connections.max.idle.ms` without a byte read or sent: no wait of a request
+//!    that its client wanted longer, no answer that nobody takes.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::frames::{FrameBudget, FrameError, FrameReader, RequestFrame};
@@ -22,6 +26,10 @@ use crate::api::{Answer, Chunk, CloseReason, Connection, Order, Reply};
 
 /// Requests of one connection that may be unanswered at a time. Clients send five by default.
 const PIPELINE_MAX: usize = 64;
+
+/// Finished answers of one connection that may wait for an earlier one, in bytes of memory, before
+/// no further request is started.
+const FINISHED_BYTES_MAX: usize = 1 << 20;
 
 /// A frame that was begun must go on arriving, or it would hold its memory for ever.
 const STALL_MAX: Duration = Duration::from_secs(30);
@@ -53,6 +61,8 @@ pub enum Ended {
     Idle,
     #[error("a request stopped arriving half-way")]
     Stalled,
+    #[error("a large request came so slowly that it kept others from the memory it held")]
+    InTheWay,
     #[error("the node stops")]
     Stopping,
     #[error("{0}")]
@@ -85,7 +95,9 @@ pub async fn serve<S: Service>(
         service,
         reader,
         unanswered: VecDeque::new(),
+        finished_bytes: 0,
         alone: false,
+        alone_budget: None,
         ending: None,
         held: None,
     };
@@ -99,13 +111,23 @@ struct State<S> {
     connection: Arc<Connection>,
     service: Arc<S>,
     reader: FrameReader,
-    unanswered: VecDeque<Answer>,
+    unanswered: VecDeque<Unanswered>,
+    /// What the finished ones of `unanswered` take.
+    finished_bytes: usize,
     /// The newest unanswered request runs alone.
     alone: bool,
+    /// Its frame's part of the budget: such a request may use its bytes until it is answered.
+    alone_budget: Option<OwnedSemaphorePermit>,
     /// Set once no more requests are taken; answered in order before the connection ends.
     ending: Option<Ended>,
     /// A frame that runs alone and waits for those before it.
     held: Option<RequestFrame>,
+}
+
+struct Unanswered {
+    answer: Answer,
+    /// Its share of `finished_bytes`.
+    bytes: usize,
 }
 
 impl<S: Service> State<S> {
@@ -120,7 +142,12 @@ impl<S: Service> State<S> {
         tokio::pin!(timer);
         loop {
             self.start_buffered();
-            match self.send_ready().await {
+            let sent = tokio::select! {
+                biased;
+                sent = self.send_ready(idle_max) => sent,
+                _ = stopping.wait_for(|stop| *stop) => return Ended::Stopping,
+            };
+            match sent {
                 Ok(true) => {
                     last_activity = Instant::now();
                     // Answering may have unblocked requests that are buffered already.
@@ -139,19 +166,21 @@ impl<S: Service> State<S> {
             }
             match self.next_event(timer.as_mut(), &mut stopping).await {
                 Event::Reply(reply) => {
-                    self.unanswered[0] = Answer::Ready(reply);
+                    self.unanswered[0].answer = Answer::Ready(reply);
                 }
                 Event::Read(Ok(())) => last_activity = Instant::now(),
                 Event::Read(Err(error)) => self.end(error.into()),
                 Event::TimerFired => {
                     let quiet = last_activity.elapsed();
-                    if self.unanswered.is_empty() {
-                        if quiet >= idle_max {
-                            return Ended::Idle;
-                        }
-                        if self.reader.is_in_frame() && quiet >= STALL_MAX {
-                            return Ended::Stalled;
-                        }
+                    if quiet >= idle_max {
+                        return Ended::Idle;
+                    }
+                    if self.reader.is_in_the_way() {
+                        return Ended::InTheWay;
+                    }
+                    let waits_for_client = self.unanswered.is_empty() && self.reader.is_in_frame();
+                    if waits_for_client && quiet >= STALL_MAX {
+                        return Ended::Stalled;
                     }
                     timer
                         .as_mut()
@@ -168,7 +197,7 @@ impl<S: Service> State<S> {
 
     /// Starts every buffered request that may start now.
     fn start_buffered(&mut self) {
-        while self.ending.is_none() && !self.alone && self.unanswered.len() < PIPELINE_MAX {
+        while self.ending.is_none() && self.has_room() {
             let frame = match self.held.take() {
                 Some(frame) => frame,
                 None => match self.reader.next_buffered() {
@@ -183,42 +212,73 @@ impl<S: Service> State<S> {
                 return;
             }
             self.alone = alone;
+            let mut frame = frame;
+            self.alone_budget = frame.budget.take_if(|_| alone);
             let answer = self.service.call(&self.connection, frame);
-            if let Answer::Ready(Reply::Close(_)) = answer {
+            let mut bytes = 0;
+            match &answer {
                 // Nothing after bad input is looked at.
-                self.alone = true;
+                Answer::Ready(Reply::Close(_)) => self.alone = true,
+                Answer::Ready(Reply::Send(frame)) => bytes = frame.memory_bytes(),
+                Answer::Alone(_) => self.alone = true,
+                Answer::Ready(Reply::Silent) | Answer::Later(_) => {}
             }
-            self.unanswered.push_back(answer);
+            self.finished_bytes += bytes;
+            self.unanswered.push_back(Unanswered { answer, bytes });
         }
     }
 
+    /// Whether another request may start.
+    fn has_room(&self) -> bool {
+        !self.alone
+            && self.unanswered.len() < PIPELINE_MAX
+            && self.finished_bytes < FINISHED_BYTES_MAX
+    }
+
     /// Sends the answers that are ready at the front; true if there were any.
-    async fn send_ready(&mut self) -> Result<bool, Ended> {
+    async fn send_ready(&mut self, stall_max: Duration) -> Result<bool, Ended> {
         let mut chunks: Vec<Chunk> = Vec::new();
         let mut any = false;
-        while let Some(Answer::Ready(_)) = self.unanswered.front() {
+        while let Some(reply) = self.pop_ready() {
             any = true;
-            let Some(Answer::Ready(reply)) = self.unanswered.pop_front() else {
-                unreachable!()
-            };
             match reply {
                 Reply::Send(frame) => chunks.extend(frame.chunks),
                 Reply::Silent => {}
                 Reply::Close(reason) => {
                     self.ending = Some(Ended::BadRequest(reason));
                     self.unanswered.clear();
+                    self.finished_bytes = 0;
                 }
             }
         }
         if self.unanswered.is_empty() {
             self.alone = false;
+            self.alone_budget = None;
         }
         if !chunks.is_empty() {
-            send_chunks(&self.stream, chunks)
+            send_chunks(&self.stream, chunks, stall_max)
                 .await
                 .map_err(Ended::Send)?;
         }
         Ok(any)
+    }
+
+    /// The reply of the oldest unanswered request, if it is there.
+    fn pop_ready(&mut self) -> Option<Reply> {
+        let Unanswered { answer, bytes } = self.unanswered.pop_front()?;
+        match answer {
+            Answer::Ready(reply) => {
+                self.finished_bytes -= bytes;
+                Some(reply)
+            }
+            later => {
+                self.unanswered.push_front(Unanswered {
+                    answer: later,
+                    bytes,
+                });
+                None
+            }
+        }
     }
 
     async fn next_event(
@@ -228,9 +288,8 @@ impl<S: Service> State<S> {
     ) -> Event {
         let may_read = self.ending.is_none()
             && !self.reader.is_at_end()
-            && !self.alone
             && self.held.is_none()
-            && self.unanswered.len() < PIPELINE_MAX;
+            && self.has_room();
         let front = self.unanswered.front_mut();
         tokio::select! {
             biased;
@@ -242,9 +301,9 @@ impl<S: Service> State<S> {
     }
 }
 
-async fn next_reply(front: Option<&mut Answer>) -> Reply {
-    match front {
-        Some(Answer::Later(stage)) => stage.await,
+async fn next_reply(front: Option<&mut Unanswered>) -> Reply {
+    match front.map(|oldest| &mut oldest.answer) {
+        Some(Answer::Later(stage) | Answer::Alone(stage)) => stage.await,
         _ => std::future::pending().await,
     }
 }

@@ -2,33 +2,64 @@
 //! copied again.
 //!
 //! 1. Memory is taken for a frame only after its length was found to be within
-//!    `socket.request.max.bytes`, and a large frame only after the budget of all connections
+//!    `socket.request.max.bytes`, and for a large frame only after the budget of all connections
 //!    (`queued.max.request.bytes`) has room for it.
-//! 2. A connection without a frame under way holds no buffer.
+//! 2. The budget is asked once as much of a large frame has arrived as a small one may have: what is
+//!    announced and not sent keeps nobody waiting.
+//! 3. A frame that holds a part of the budget while others wait for theirs must keep a pace.
+//! 4. A connection without a frame under way holds no buffer.
 
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// How much is read at once when no length is known yet.
 const READ_BYTES: usize = 16 * 1024;
 
 /// Frames up to this size do not count against the budget: they are bounded by the number of
 /// connections, and a heartbeat must get through while large requests queue for memory.
-const SMALL_FRAME_BYTES: usize = 64 * 1024;
+pub const SMALL_FRAME_BYTES: usize = 64 * 1024;
 
 /// One permit of the budget is this many bytes, because a semaphore counts to 2^61 but takes
 /// only 2^32 permits at a time.
 const PERMIT_BYTES: usize = 1024;
+
+/// How fast a large frame must arrive when others wait for the memory it holds.
+const PACE_BYTES_PER_S: usize = 64 * 1024;
+const PACE_GRACE: Duration = Duration::from_secs(30);
 
 /// The memory that request frames of all connections may take.
 #[derive(Clone)]
 pub struct FrameBudget {
     permits: Arc<Semaphore>,
     permits_max: u32,
+    waiting: Arc<AtomicUsize>,
+}
+
+type Reservation = Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send>>;
+
+/// Counts one that waits for the budget.
+struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    fn new(waiting: &Arc<AtomicUsize>) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(waiting.clone())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl FrameBudget {
@@ -37,31 +68,33 @@ impl FrameBudget {
         FrameBudget {
             permits: Arc::new(Semaphore::new(permits_max as usize)),
             permits_max,
+            waiting: Arc::default(),
         }
     }
 
     /// Waits until there is room for a frame of `len` bytes. A frame larger than the whole budget
     /// gets all of it.
-    async fn reserve(&self, len: usize) -> Option<OwnedSemaphorePermit> {
-        if len <= SMALL_FRAME_BYTES {
-            return None;
-        }
+    fn reserve(&self, len: usize) -> Reservation {
         let permits = u32::try_from(len.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
         let permits = permits.min(self.permits_max);
-        Some(
-            self.permits
-                .clone()
-                .acquire_many_owned(permits)
-                .await
-                .expect("never closed"),
-        )
+        let semaphore = self.permits.clone();
+        let waiting = Waiting::new(&self.waiting);
+        Box::pin(async move {
+            let permit = semaphore.acquire_many_owned(permits).await;
+            drop(waiting);
+            permit.expect("never closed")
+        })
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 }
 
 /// A request as it came in, without its length prefix.
 pub struct RequestFrame {
     pub bytes: Bytes,
-    /// Given back when the request's first stage is over and its bytes are no longer needed.
+    /// Given back when its bytes are no longer needed.
     pub budget: Option<OwnedSemaphorePermit>,
 }
 
@@ -78,6 +111,10 @@ pub struct FrameReader {
     buffer: BytesMut,
     budget: FrameBudget,
     reserved: Option<OwnedSemaphorePermit>,
+    /// Kept from one call to the next, or its place in the queue would be lost.
+    reserving: Option<Reservation>,
+    /// When the budget gave its part to the frame under way.
+    reserved_at: Instant,
     frame_bytes_max: usize,
     at_end: bool,
 }
@@ -88,6 +125,8 @@ impl FrameReader {
             buffer: BytesMut::new(),
             budget,
             reserved: None,
+            reserving: None,
+            reserved_at: Instant::now(),
             frame_bytes_max,
             at_end: false,
         }
@@ -98,9 +137,17 @@ impl FrameReader {
         self.at_end
     }
 
-    /// A frame has begun to arrive but is not whole.
+    /// The peer is to send the rest of a frame, and nothing here keeps it from that.
     pub fn is_in_frame(&self) -> bool {
-        !self.buffer.is_empty()
+        !self.buffer.is_empty() && self.reserving.is_none()
+    }
+
+    /// The frame under way comes so slowly that it keeps others from the memory they wait for.
+    pub fn is_in_the_way(&self) -> bool {
+        let pace = Duration::from_secs((self.buffer.len() / PACE_BYTES_PER_S) as u64);
+        self.reserved.is_some()
+            && self.budget.is_waited_for()
+            && self.reserved_at.elapsed() > PACE_GRACE + pace
     }
 
     /// The next whole frame that is buffered already.
@@ -140,32 +187,45 @@ impl FrameReader {
     /// Reads what the socket has, waiting until it has something. Safe to drop and call again.
     pub async fn read_from(&mut self, stream: &TcpStream) -> Result<(), FrameError> {
         loop {
-            self.make_room().await?;
+            // First of all, so that who is quiet holds no buffer.
             stream.readable().await?;
+            self.make_room().await?;
             match stream.try_read_buf(&mut self.buffer) {
                 Ok(0) => {
                     self.at_end = true;
                     return Ok(());
                 }
                 Ok(_) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.buffer.is_empty() {
+                        self.buffer = BytesMut::new();
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Makes the buffer hold the frame under way, or a first read if there is none.
+    /// Makes the buffer hold the frame under way or its beginning, or a first read if there is none.
     async fn make_room(&mut self) -> Result<(), FrameError> {
-        let wanted = match self.announced_len()? {
+        let mut wanted = match self.announced_len()? {
             Some(len) => 4 + len,
             None => READ_BYTES,
         };
+        if wanted > SMALL_FRAME_BYTES && self.reserved.is_none() {
+            if self.buffer.len() < SMALL_FRAME_BYTES {
+                wanted = SMALL_FRAME_BYTES;
+            } else {
+                let budget = &self.budget;
+                let reserving = self.reserving.get_or_insert_with(|| budget.reserve(wanted));
+                self.reserved = Some(reserving.await);
+                self.reserving = None;
+                self.reserved_at = Instant::now();
+            }
+        }
         if self.buffer.capacity() >= wanted && self.buffer.capacity() > self.buffer.len() {
             return Ok(());
-        }
-        if self.reserved.is_none() {
-            self.reserved = self.budget.reserve(wanted).await;
         }
         let mut larger = BytesMut::with_capacity(wanted.max(self.buffer.len() + 1));
         larger.extend_from_slice(&self.buffer);

@@ -4,8 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use kafka_protocol::protocol::StrBytes;
+
 use super::connection::Service;
-use super::frames::RequestFrame;
+use super::frames::{RequestFrame, SMALL_FRAME_BYTES};
 use crate::api::{self, Answer, CloseReason, Connection, Context, Node, Order, Reply};
 use crate::wire::{self, RequestHeader};
 
@@ -54,10 +56,18 @@ impl Pipeline {
             api: row,
             api_version,
             correlation_id: header.correlation_id,
-            client_id: header.client_id,
+            client_id: header.client_id.map(|id| apart_from(id, frame.bytes.len())),
         };
         Ok(api::call(context, bytes.slice(body_at..)))
     }
+}
+
+/// A client id that a waiting request may keep without keeping a large frame.
+fn apart_from(client_id: StrBytes, frame_bytes: usize) -> StrBytes {
+    if frame_bytes <= SMALL_FRAME_BYTES {
+        return client_id;
+    }
+    StrBytes::from_string(client_id.to_string())
 }
 
 impl Service for Pipeline {

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use rustix::net::SendFlags;
@@ -21,27 +22,51 @@ const SENDFILE_BYTES: usize = 1 << 20;
 /// How many pieces go into one vectored write.
 const PARTS_MAX: usize = 64;
 
-/// Sends every chunk in order and returns once the socket has taken them all.
-pub async fn send_chunks(stream: &TcpStream, chunks: Vec<Chunk>) -> io::Result<()> {
+/// How much is gathered in memory before it is sent.
+const GATHER_BYTES: usize = 256 * 1024;
+
+/// Sends every chunk in order and returns once the socket has taken them all. It fails when the
+/// socket takes nothing for `stall_max`.
+pub async fn send_chunks(
+    stream: &TcpStream,
+    chunks: Vec<Chunk>,
+    stall_max: Duration,
+) -> io::Result<()> {
+    let socket = Socket { stream, stall_max };
     let mut gathered: Vec<Bytes> = Vec::new();
-    for chunk in chunks {
+    let mut gathered_bytes = 0;
+    let mut chunks = chunks.into_iter().peekable();
+    while let Some(chunk) = chunks.next() {
         match chunk {
             Chunk::Bytes(bytes) if bytes.is_empty() => {}
-            Chunk::Bytes(bytes) => gathered.push(bytes),
+            Chunk::Bytes(bytes) => {
+                gathered_bytes += bytes.len();
+                gathered.push(bytes);
+            }
             Chunk::File {
                 file,
                 position,
                 len,
             } => match file.fd() {
                 Some(fd) if len > COPY_BYTES => {
-                    send_bytes(stream, &mut gathered, true).await?;
-                    send_file(stream, fd, position, len).await?;
+                    socket.send_bytes(&mut gathered, true).await?;
+                    gathered_bytes = 0;
+                    socket.send_file(fd, position, len).await?;
                 }
-                _ => gathered.push(read_range(file.as_ref(), position, len)?),
+                _ => {
+                    gathered_bytes += len;
+                    gathered.push(read_range(file.as_ref(), position, len)?);
+                }
             },
         }
+        if gathered_bytes >= GATHER_BYTES {
+            socket
+                .send_bytes(&mut gathered, chunks.peek().is_some())
+                .await?;
+            gathered_bytes = 0;
+        }
     }
-    send_bytes(stream, &mut gathered, false).await
+    socket.send_bytes(&mut gathered, false).await
 }
 
 fn read_range(file: &dyn File, position: u64, len: usize) -> io::Result<Bytes> {
@@ -58,79 +83,81 @@ fn cut_short(position: u64, len: usize) -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, message)
 }
 
-async fn send_bytes(stream: &TcpStream, parts: &mut Vec<Bytes>, more: bool) -> io::Result<()> {
-    let flags = if more {
-        SendFlags::MORE | SendFlags::NOSIGNAL
-    } else {
-        SendFlags::NOSIGNAL
-    };
-    let mut first = 0;
-    while first < parts.len() {
-        let mut sent = {
-            let slices: Vec<IoSlice<'_>> = parts[first..]
-                .iter()
-                .take(PARTS_MAX)
-                .map(|part| IoSlice::new(part))
-                .collect();
-            writable(stream, || {
-                let mut control = rustix::net::SendAncillaryBuffer::default();
-                let sent = rustix::net::sendmsg(stream.as_fd(), &slices, &mut control, flags)?;
-                Ok(sent)
-            })
-            .await?
+struct Socket<'a> {
+    stream: &'a TcpStream,
+    stall_max: Duration,
+}
+
+impl Socket<'_> {
+    async fn send_bytes(&self, parts: &mut Vec<Bytes>, more: bool) -> io::Result<()> {
+        let flags = if more {
+            SendFlags::MORE | SendFlags::NOSIGNAL
+        } else {
+            SendFlags::NOSIGNAL
         };
-        while sent > 0 {
-            let part = &mut parts[first];
-            let taken = sent.min(part.len());
-            let _ = part.split_to(taken);
-            sent -= taken;
-            if part.is_empty() {
-                first += 1;
+        let mut first = 0;
+        while first < parts.len() {
+            let mut sent = {
+                let slices: Vec<IoSlice<'_>> = parts[first..]
+                    .iter()
+                    .take(PARTS_MAX)
+                    .map(|part| IoSlice::new(part))
+                    .collect();
+                self.writable(|| {
+                    let mut control = rustix::net::SendAncillaryBuffer::default();
+                    let stream = self.stream.as_fd();
+                    Ok(rustix::net::sendmsg(stream, &slices, &mut control, flags)?)
+                })
+                .await?
+            };
+            while sent > 0 {
+                let part = &mut parts[first];
+                let taken = sent.min(part.len());
+                let _ = part.split_to(taken);
+                sent -= taken;
+                if part.is_empty() {
+                    first += 1;
+                }
             }
         }
+        parts.clear();
+        Ok(())
     }
-    parts.clear();
-    Ok(())
-}
 
-async fn send_file(
-    stream: &TcpStream,
-    file: BorrowedFd<'_>,
-    position: u64,
-    len: usize,
-) -> io::Result<()> {
-    let mut offset = position;
-    let end = position + len as u64;
-    while offset < end {
-        let wanted = ((end - offset) as usize).min(SENDFILE_BYTES);
-        let mut from = offset;
-        let sent = writable(stream, || {
-            from = offset;
-            Ok(rustix::fs::sendfile(
-                stream.as_fd(),
-                file,
-                Some(&mut from),
-                wanted,
-            )?)
-        })
-        .await?;
-        if sent == 0 {
-            return Err(cut_short(position, len));
+    async fn send_file(&self, file: BorrowedFd<'_>, position: u64, len: usize) -> io::Result<()> {
+        let mut offset = position;
+        let end = position + len as u64;
+        while offset < end {
+            let wanted = ((end - offset) as usize).min(SENDFILE_BYTES);
+            let sent = self
+                .writable(|| {
+                    let mut from = offset;
+                    let stream = self.stream.as_fd();
+                    Ok(rustix::fs::sendfile(stream, file, Some(&mut from), wanted)?)
+                })
+                .await?;
+            if sent == 0 {
+                return Err(cut_short(position, len));
+            }
+            offset += sent as u64;
         }
-        offset += sent as u64;
+        Ok(())
     }
-    Ok(())
-}
 
-/// Runs `attempt` until it does not ask to wait for the socket.
-async fn writable<T>(
-    stream: &TcpStream,
-    mut attempt: impl FnMut() -> io::Result<T>,
-) -> io::Result<T> {
-    loop {
-        match stream.async_io(Interest::WRITABLE, &mut attempt).await {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
+    /// Runs `attempt` until it does not ask to wait for the socket.
+    async fn writable<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match self.stream.try_io(Interest::WRITABLE, &mut attempt) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::timeout(self.stall_max, self.stream.writable()).await??;
+                }
+                result => {
+                    // Others may have work that is as ready as this.
+                    tokio::task::consume_budget().await;
+                    return result;
+                }
+            }
         }
     }
 }
