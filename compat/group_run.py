@@ -18,7 +18,7 @@ RECORDS_PER_PARTITION_S = 20
 # A Java virtual machine ends with the second one after SIGTERM, once its hooks have run.
 ENDED = [0, 143]
 # Of librdkafka's own lines only the critical ones.
-QUIET = {"log_level": 2}
+QUIET = {"log_level": 2, "reconnect.backoff.max.ms": 500}
 # A member that died is missed after six seconds in both protocols.
 CONFIGS = [
     "group.consumer.session.timeout.ms=6000",
@@ -142,16 +142,23 @@ class Group:
             p: self.writer.ends.get(p, 0) for p in range(self.partitions)})
 
     def fetch_committed(self, name=None):
-        from confluent_kafka import ConsumerGroupTopicPartitions
+        """What is committed, by partition. A new client each time, so that none has to find its way
+        back to a broker that was killed."""
+        from confluent_kafka import Consumer, TopicPartition
 
-        name = name or self.name
-        asked = ConsumerGroupTopicPartitions(name)
-        answer = self.admin.list_consumer_group_offsets([asked])[name].result(timeout=20)
-        return {t.partition: t.offset for t in answer.topic_partitions if t.topic == self.topic}
+        client = Consumer({
+            **QUIET, "bootstrap.servers": self.address, "group.id": name or self.name,
+            "enable.auto.commit": False})
+        try:
+            asked = [TopicPartition(self.topic, p) for p in range(self.partitions)]
+            answer = client.committed(asked, timeout=10)
+            return {t.partition: t.offset for t in answer if t.offset >= 0}
+        finally:
+            client.close()
 
     def watch(self):
         """What an administrator sees, again and again."""
-        while not self.watching.wait(0.3):
+        while not self.watching.wait(0.5):
             try:
                 seen = self.fetch_committed()
             except Exception:  # The group is not there yet.
@@ -250,7 +257,7 @@ class Group:
         wrong = [f"write: {error}" for error in self.writer.failed[:3]] + self.went_back[:3]
         committed = {}
         delivered = {p: set() for p in self.writer.ends}
-        for ns, kind, member, partition, offset, *count in sorted(self.lines):
+        for ns, kind, member, partition, offset, *count in sorted(self.lines, key=lambda told: told[0]):
             floor = committed.get(partition, 0)
             if kind == "C":
                 if offset < floor:

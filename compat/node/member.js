@@ -7,7 +7,8 @@
 const { Kafka, logLevel } = require('kafkajs');
 
 const [bootstrap, topic, group, , count, name] = process.argv.slice(2);
-const now = () => (BigInt(Date.now()) * 1000000n).toString();
+const { timeOrigin } = performance;
+const now = () => (BigInt(Math.round((timeOrigin + performance.now()) * 1000)) * 1000n).toString();
 
 async function member(id) {
   const kafka = new Kafka({ brokers: [bootstrap], clientId: id, logLevel: logLevel.NOTHING });

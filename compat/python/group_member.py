@@ -54,6 +54,7 @@ def confluent(member):
         "bootstrap.servers": BOOTSTRAP, "group.id": GROUP, "client.id": member,
         "auto.offset.reset": "earliest", "enable.auto.commit": False,
         "topic.metadata.refresh.interval.ms": 1000, "fetch.wait.max.ms": 100,
+        "reconnect.backoff.max.ms": 500,
     }
     if MODE == "consumer":
         config["group.protocol"] = "consumer"

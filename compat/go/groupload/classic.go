@@ -17,11 +17,12 @@ type classicMember struct {
 	wire       *wire
 	group      string
 	topic      string
-	census     *census
+	partitions int
 	id         string
 	generation int32
 	// The members of the generation, as its leader counted them into each assignment.
 	members int
+	held    int
 }
 
 func (m *classicMember) join() error {
@@ -86,7 +87,10 @@ func (m *classicMember) sync(joined *kmsg.JoinGroupResponse) (bool, error) {
 		return false, err
 	}
 	// The leader has put the number of members into the user data.
-	m.members = 0
+	m.members, m.held = 0, 0
+	for _, topic := range assignment.Topics {
+		m.held += len(topic.Partitions)
+	}
 	for _, digit := range assignment.UserData {
 		m.members = m.members*10 + int(digit-'0')
 	}
@@ -99,7 +103,7 @@ func (m *classicMember) assign(joined *kmsg.JoinGroupResponse) []kmsg.SyncGroupR
 	for i, member := range joined.Members {
 		topic := kmsg.NewConsumerMemberAssignmentTopic()
 		topic.Topic = m.topic
-		for p := i; p < m.census.partitions; p += count {
+		for p := i; p < m.partitions; p += count {
 			topic.Partitions = append(topic.Partitions, int32(p))
 		}
 		assignment := kmsg.NewConsumerMemberAssignment()
@@ -112,22 +116,22 @@ func (m *classicMember) assign(joined *kmsg.JoinGroupResponse) []kmsg.SyncGroupR
 	return all
 }
 
-func (m *classicMember) ask() (bool, error) {
+func (m *classicMember) ask() (state, error) {
 	request := kmsg.NewPtrHeartbeatRequest()
 	request.SetVersion(4)
 	request.Group, request.Generation, request.MemberID = m.group, m.generation, m.id
 	answer, err := m.wire.call(request)
 	if err != nil {
-		return false, err
+		return state{}, err
 	}
 	switch code := answer.(*kmsg.HeartbeatResponse).ErrorCode; code {
 	case 0:
-		return m.members == m.census.wanted(), nil
 	case rebalanceInProgress:
-		return false, m.join()
+		err = m.join()
 	default:
-		return false, fmt.Errorf("%s: Heartbeat: error %d", m.group, code)
+		err = fmt.Errorf("%s: Heartbeat: error %d", m.group, code)
 	}
+	return state{joined: true, epoch: m.generation, members: m.members, held: m.held}, err
 }
 
 func (m *classicMember) leave() error {

@@ -11,22 +11,21 @@ import (
 // consumerMember speaks the newer protocol: it takes what it is given and gives back what it is
 // asked for, at once.
 type consumerMember struct {
-	wire   *wire
-	group  string
-	topic  string
-	census *census
-	id     string
-	epoch  int32
-	owned  []kmsg.ConsumerGroupHeartbeatRequestTopic
-	held   int
+	wire  *wire
+	group string
+	topic string
+	id    string
+	epoch int32
+	owned []kmsg.ConsumerGroupHeartbeatRequestTopic
+	held  int
 	// It has a new assignment that the coordinator does not know to be taken yet.
 	owes bool
 }
 
-func newConsumerMember(w *wire, group, topic string, c *census) *consumerMember {
+func newConsumerMember(w *wire, group, topic string) *consumerMember {
 	var id [16]byte
 	rand.Read(id[:])
-	return &consumerMember{wire: w, group: group, topic: topic, census: c, id: hex.EncodeToString(id[:])}
+	return &consumerMember{wire: w, group: group, topic: topic, id: hex.EncodeToString(id[:])}
 }
 
 func (m *consumerMember) heartbeat(epoch int32, full bool) error {
@@ -64,16 +63,13 @@ func (m *consumerMember) heartbeat(epoch int32, full bool) error {
 
 func (m *consumerMember) join() error { return m.heartbeat(0, true) }
 
-// ask is settled when the member holds a fair share and owes no answer.
-func (m *consumerMember) ask() (bool, error) {
+func (m *consumerMember) ask() (state, error) {
 	for again := true; again; again = m.owes {
 		if err := m.heartbeat(m.epoch, false); err != nil {
-			return false, err
+			return state{}, err
 		}
 	}
-	members := m.census.wanted()
-	least := m.census.partitions / members
-	return m.held == least || (m.census.partitions%members > 0 && m.held == least+1), nil
+	return state{joined: true, epoch: m.epoch, held: m.held}, nil
 }
 
 func (m *consumerMember) leave() error {

@@ -23,23 +23,47 @@ import (
 const (
 	idle       = 10 * time.Second
 	idlePeriod = 3 * time.Second // a client's default heartbeat.interval.ms
-	deadline   = 5 * time.Minute
+	deadline   = 2 * time.Minute
+	pauseMax   = 300 * time.Millisecond
 )
 
 // A member of either protocol.
 type member interface {
 	// join makes it a member; it may wait for the others.
 	join() error
-	// ask sends a heartbeat and does what the answer wants; false while the group changes.
-	ask() (settled bool, err error)
+	// ask sends a heartbeat and does what the answer wants.
+	ask() (state, error)
 	leave() error
 	close()
+}
+
+// state is a group as one member knows it.
+type state struct {
+	joined  bool
+	epoch   int32 // the generation, or the member's epoch
+	members int   // of a classic group, as its leader counted them
+	held    int   // partitions of this member
 }
 
 type group struct {
 	name    string
 	members []member
 	took    time.Duration
+}
+
+// settled is a group whose members agree and hold every partition.
+func settled(kind string, states []state, partitions int) bool {
+	held := 0
+	for _, s := range states {
+		held += s.held
+		if !s.joined || s.epoch != states[0].epoch {
+			return false
+		}
+		if kind == "classic" && s.members != len(states) {
+			return false
+		}
+	}
+	return held == partitions
 }
 
 // load is one run: what the groups are and who serves them.
@@ -49,53 +73,53 @@ type load struct {
 	kind    string
 	topic   string
 	groups  []*group
-	dials   chan struct{}
+	// Of the topic; every member has something to hold, the one that joins too.
+	partitions int
+	dials      chan struct{}
 }
 
-func (l *load) member(group string, expected *census) member {
+func (l *load) member(group string) member {
 	l.dials <- struct{}{}
 	defer func() { <-l.dials }()
 	if l.kind == "classic" {
-		return &classicMember{wire: dial(l.address), group: group, topic: l.topic, census: expected}
+		return &classicMember{
+			wire: dial(l.address), group: group, topic: l.topic, partitions: l.partitions}
 	}
-	return newConsumerMember(dial(l.address), group, l.topic, expected)
+	return newConsumerMember(dial(l.address), group, l.topic)
 }
 
-// settle lets every member of a group ask until all of them are settled.
-func (g *group) settle(begun time.Time) error {
+// settle lets every member ask, again and again, until the group has settled.
+func (g *group) settle(l *load, begun time.Time) error {
+	states := make([]state, len(g.members))
+	var mutex sync.Mutex
+	var all sync.WaitGroup
+	var done bool
 	var failed error
-	for round := 0; ; round++ {
-		if time.Since(begun) > deadline {
-			return fmt.Errorf("%s: not stable after %v", g.name, deadline)
-		}
-		var mutex sync.Mutex
-		var all sync.WaitGroup
-		settled := true
-		for _, m := range g.members {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				ok, err := m.ask()
+	for i, m := range g.members {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for pause := 5 * time.Millisecond; ; pause = min(2*pause, pauseMax) {
+				seen, err := m.ask()
 				mutex.Lock()
-				defer mutex.Unlock()
-				settled = settled && ok
-				if err != nil {
-					failed = err
+				states[i] = seen
+				if err != nil || time.Since(begun) > deadline {
+					failed = fmt.Errorf("%s: not stable: %v", g.name, err)
 				}
-			}()
-		}
-		all.Wait()
-		if failed != nil {
-			return failed
-		}
-		if settled {
-			g.took = time.Since(begun)
-			return nil
-		}
-		if round > 0 {
-			time.Sleep(5 * time.Millisecond)
-		}
+				if !done && seen.joined && settled(l.kind, states, l.partitions) {
+					done, g.took = true, time.Since(begun)
+				}
+				end := done || failed != nil
+				mutex.Unlock()
+				if end {
+					return
+				}
+				time.Sleep(pause)
+			}
+		}()
 	}
+	all.Wait()
+	return failed
 }
 
 // phase runs `change` for every group at once and reports what it took.
@@ -125,38 +149,32 @@ func (l *load) phase(name string, change func(g *group, begun time.Time) error) 
 }
 
 func (l *load) run(size int) {
-	sizes := make(map[string]*census)
 	for _, g := range l.groups {
-		sizes[g.name] = &census{members: size, partitions: partitionsFor(size)}
 		for range size {
-			g.members = append(g.members, l.member(g.name, sizes[g.name]))
+			g.members = append(g.members, l.member(g.name))
 		}
 	}
 	l.phase("stable", func(g *group, begun time.Time) error {
-		if err := joinAll(g.members); err != nil {
-			return err
+		for i, m := range g.members {
+			g.members[i] = join(m)
 		}
-		return g.settle(begun)
+		return g.settle(l, begun)
 	})
 	l.idle()
 	extra := make(map[string]member)
 	for _, g := range l.groups {
-		extra[g.name] = l.member(g.name, sizes[g.name])
+		extra[g.name] = l.member(g.name)
 	}
 	l.phase("join", func(g *group, begun time.Time) error {
-		sizes[g.name].set(size + 1)
-		newcomer := make(chan error, 1)
-		go func() { newcomer <- extra[g.name].join() }()
-		g.members = append(g.members, &joining{member: extra[g.name], done: newcomer})
-		return g.settle(begun)
+		g.members = append(g.members, join(extra[g.name]))
+		return g.settle(l, begun)
 	})
 	l.phase("leave", func(g *group, begun time.Time) error {
-		sizes[g.name].set(size)
 		g.members = g.members[:size]
 		if err := extra[g.name].leave(); err != nil {
 			return err
 		}
-		return g.settle(begun)
+		return g.settle(l, begun)
 	})
 	for _, g := range l.groups {
 		for _, m := range g.members {
@@ -165,17 +183,11 @@ func (l *load) run(size int) {
 	}
 }
 
-func joinAll(members []member) error {
-	errors := make(chan error, len(members))
-	for _, m := range members {
-		go func() { errors <- m.join() }()
-	}
-	for range members {
-		if err := <-errors; err != nil {
-			return err
-		}
-	}
-	return nil
+// join begins to join; those that are in already have to be asked meanwhile.
+func join(m member) member {
+	done := make(chan error, 1)
+	go func() { done <- m.join() }()
+	return &joining{member: m, done: done}
 }
 
 // joining is a member whose first join is under way.
@@ -185,16 +197,16 @@ type joining struct {
 	joined bool
 }
 
-func (j *joining) ask() (bool, error) {
+func (j *joining) ask() (state, error) {
 	if !j.joined {
 		select {
 		case err := <-j.done:
 			if err != nil {
-				return false, err
+				return state{}, err
 			}
 			j.joined = true
 		default:
-			return false, nil
+			return state{}, nil
 		}
 	}
 	return j.member.ask()
@@ -248,21 +260,19 @@ func main() {
 	for i := range count {
 		l.groups = append(l.groups, &group{name: fmt.Sprintf("%s-%d", l.topic, i)})
 	}
-	prepare(l, partitionsFor(size))
+	l.partitions = size + size/5 + 1
+	prepare(l)
 	l.run(size)
 }
 
-// partitionsFor gives every member something to hold, the one that joins too.
-func partitionsFor(size int) int { return size + size/5 + 1 }
-
 // prepare makes the topic and wakes the coordinator of every group.
-func prepare(l *load, partitions int) {
+func prepare(l *load) {
 	w := dial(l.address)
 	defer w.close()
 	create := kmsg.NewPtrCreateTopicsRequest()
 	create.SetVersion(7)
 	topic := kmsg.NewCreateTopicsRequestTopic()
-	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = l.topic, int32(partitions), 1
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = l.topic, int32(l.partitions), 1
 	create.Topics = append(create.Topics, topic)
 	create.TimeoutMillis = 30000
 	created := w.must(create).(*kmsg.CreateTopicsResponse)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -67,23 +66,4 @@ func (w *wire) must(request kmsg.Request) kmsg.Response {
 		os.Exit(1)
 	}
 	return response
-}
-
-// census is what a group should look like, and who holds what as its members know it.
-type census struct {
-	mutex      sync.Mutex
-	members    int
-	partitions int
-}
-
-func (c *census) set(members int) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.members = members
-}
-
-func (c *census) wanted() int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.members
 }
