@@ -84,7 +84,7 @@ def build_java():
 def build_go():
     os.makedirs(GO, exist_ok=True)
     command(
-        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./sarama",
+        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./groupload", "./member", "./sarama",
         cwd=os.path.join(HERE, "go"))
 
 
@@ -128,6 +128,12 @@ def java(main, *args, heap="512m"):
 
 def python(suite, *args):
     return [f"{VENV}/bin/python", "-B", os.path.join(HERE, "python", f"{suite}.py"), *args]
+
+
+def in_venv():
+    """Starts this script again with the Python that has the clients, unless it is that already."""
+    if os.path.abspath(sys.prefix) != os.path.abspath(VENV):
+        os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", "-B", *sys.argv])
 
 
 # Brokers ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 //! $a, $a.id          a value that the case has a name for      <id 1>, <producer 1>, <session 1>
 //! $t0+5              a time that the case has sent              numbered as they are first seen
 //! <now>              a time of this run                         in one run of a case
+//! <member 1>         a member id that the broker has made
 //! <cluster>, <host>, <port>, <path>, <bytes>, <epoch>, <text>   (some text that is not empty)
 //! ```
 
@@ -36,6 +37,7 @@ pub struct Placeholders<'a> {
     ids: Vec<String>,
     producers: Vec<i64>,
     sessions: Vec<i64>,
+    members: Vec<String>,
 }
 
 /// The place of a value among those seen, from 1.
@@ -54,6 +56,7 @@ impl<'a> Placeholders<'a> {
             ids: Vec::new(),
             producers: Vec::new(),
             sessions: Vec::new(),
+            members: Vec::new(),
         }
     }
 
@@ -100,6 +103,8 @@ impl<'a> Placeholders<'a> {
         let is_message = name.ends_with("error_message") || name == "documentation";
         match name {
             _ if text.is_empty() => text,
+            // What FindCoordinator says of a success.
+            _ if is_message && text == "NONE" => text,
             _ if is_message => "<text>".to_owned(),
             "cluster_id" if text == self.broker.cluster_id => "<cluster>".to_owned(),
             "host" => "<host>".to_owned(),
@@ -144,12 +149,36 @@ impl<'a> Placeholders<'a> {
             Value::Integer(id) if name == "producer_id" && id >= 0 => {
                 Value::Text(format!("<producer {}>", number_of(&mut self.producers, id)))
             }
+            Value::Text(text) if matches!(name, "member_id" | "leader") => {
+                match made_member_id(&text) {
+                    Some(start) => {
+                        let number = number_of(&mut self.members, text[start..].to_owned());
+                        Value::Text(format!("{}<member {number}>", &text[..start]))
+                    }
+                    None => Value::Text(text),
+                }
+            }
             Value::Integer(id) if name == "session_id" && id > 0 => {
                 Value::Text(format!("<session {}>", number_of(&mut self.sessions, id)))
             }
             other => other,
         }
     }
+}
+
+/// Where in a member id its random part begins: a UUID at the end, in either way of writing. The
+/// ids that cases bring begin with `AAAA`.
+fn made_member_id(text: &str) -> Option<usize> {
+    const UUID_CHARS: usize = 36;
+    const BASE64_CHARS: usize = 22;
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if let Some(start) = text.len().checked_sub(UUID_CHARS) {
+        return uuid::Uuid::parse_str(text.get(start..)?)
+            .ok()
+            .map(|_| start);
+    }
+    let whole = text.len() == BASE64_CHARS && text.chars().all(is_base64);
+    (whole && !text.starts_with("AAAA")).then_some(0)
 }
 
 /// The list of ApiVersions by name, so that a broker without one API differs in that one.
@@ -194,6 +223,9 @@ fn sorted(name: &str, value: Value) -> Value {
 fn sort_key(element: &Value) -> (String, String) {
     const KEYS: &[&str] = &[
         "name",
+        "group_id",
+        "member_id",
+        "key",
         "topic",
         "topic_name",
         "topic_id",

@@ -11,6 +11,7 @@ use crate::batch;
 /// Fields whose default in Kafka is not zero, false, empty or null. Those of one name agree.
 const DEFAULTS: &[(&str, i64)] = &[
     ("acks", -1),
+    ("committed_leader_epoch", -1),
     ("current_leader_epoch", -1),
     ("endpoint_type", 1),
     ("last_fetched_epoch", -1),
@@ -20,9 +21,11 @@ const DEFAULTS: &[(&str, i64)] = &[
     ("partition_max_bytes", 1 << 20),
     ("producer_epoch", -1),
     ("producer_id", -1),
+    ("rebalance_timeout_ms", -1),
     ("replica_id", -1),
     ("replication_factor", 1),
     ("response_partition_limit", 2000),
+    ("retention_time_ms", -1),
     ("session_epoch", -1),
     ("timeout_ms", 10_000),
     ("transaction_timeout_ms", 60_000),

@@ -55,6 +55,7 @@ pub fn conform_sweeps(case: &Case) -> Result<Recording, String> {
                     run.variables
                         .set(format!("{name}.id"), "AAAAAAAAAAAAAAAAAAAAEQ");
                 }
+                Action::Name(name) => run.variables.set(name, run.unique(name)),
                 Action::Sweep(kind, request) => {
                     let frame = run.encode(request, 1)?;
                     let conforms = |frame: &[u8]| {
@@ -343,7 +344,7 @@ impl<'a> Run<'a> {
 
     /// Without the elements of arrays that are named after topics or resources of other cases.
     fn own(&self, value: Value) -> Value {
-        const NAMES: &[&str] = &["name", "topic", "topic_name", "resource_name"];
+        const NAMES: &[&str] = &["name", "topic", "topic_name", "resource_name", "group_id"];
         let prefix = self.prefix();
         let is_own = |element: &Value| {
             let mut names = NAMES.iter().filter_map(|name| element.get(name)?.as_text());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use klamm::broker::{Broker, LogFormat, Ready, StartError, start_log};
-use klamm::cli::BrokerArgs;
+use klamm::cli::{BrokerArgs, Dispatched};
 use klamm::config::{
     ConfigError, NodeConfig, Property, Sources, argument_properties, environment_properties,
     parse_properties,
@@ -18,7 +18,12 @@ const STOP_MAX: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
     let clock = SystemClock::new();
-    let args = BrokerArgs::parse();
+    // A command, by its own name or behind `klamm`; otherwise the words are the broker's.
+    let words = match klamm::cli::dispatch(std::env::args_os().collect()) {
+        Dispatched::Done(code) => return code,
+        Dispatched::Broker(words) => words,
+    };
+    let args = BrokerArgs::parse_from(words);
     let Some(level) = log_levels::level(&args.log_level) else {
         eprintln!("klamm: --log-level: {} is not a level", args.log_level);
         return ExitCode::from(2);
@@ -37,7 +42,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(config, &clock)),
+        Ok(runtime) => runtime.block_on(run(config, args.file.is_some(), &clock)),
         Err(error) => {
             eprintln!("klamm: cannot start threads: {error}");
             ExitCode::FAILURE
@@ -45,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(config: NodeConfig, clock: &SystemClock) -> ExitCode {
+async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCode {
     let stop_signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -58,10 +63,11 @@ async fn run(config: NodeConfig, clock: &SystemClock) -> ExitCode {
         Ok(started) => started,
         Err(error) => return fail(&error),
     };
-    tell(&ready, clock.monotonic());
+    tell(&ready, from_file, clock.monotonic());
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        error = broker.failed() => return fail(&error.into()),
     }
     match tokio::time::timeout(STOP_MAX, broker.stop()).await {
         Ok(()) => {
@@ -118,7 +124,11 @@ fn fail(error: &StartError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-fn tell(ready: &Ready, since_start: Duration) {
+fn tell(ready: &Ready, from_file: bool, since_start: Duration) {
+    if !from_file {
+        tracing::info!("no server.properties given: a single node (klamm --help)");
+    }
+    tracing::info!("data is kept in {}", ready.log_dirs.join(", "));
     for (name, address) in &ready.bound {
         tracing::info!("{name} is bound to {address}");
     }

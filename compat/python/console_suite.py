@@ -3,6 +3,7 @@
 The console consumer reads one partition from an offset, without a group.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -148,10 +149,151 @@ def group_tool():
     same("topic, partition, offset, end, lag", [name, "0", "2", "2", "0"], row[1:6])
 
 
+def commits_of(group, topic, times):
+    """Commits to both partitions again and again; what was committed, in order."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({
+        "bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    done = []
+    for n in range(times):
+        partition, metadata = n % 2, f"note {n}" if n % 3 else ""
+        asked = TopicPartition(topic, partition, n + 1, metadata)
+        consumer.commit(offsets=[asked], asynchronous=False)
+        done.append((partition, n + 1, metadata))
+    consumer.close()
+    return done
+
+
+def formatted(formatter):
+    """The records of __consumer_offsets as Kafka's own formatter prints them."""
+    out = tool(
+        "consumer.ConsoleConsumer", "--topic", "__consumer_offsets", "--from-beginning",
+        "--formatter", f"{TOOLS}.consumer.{formatter}", "--timeout-ms", "15000").stdout.decode()
+    # One after the other, without anything between them.
+    records, at = [], out.find("{")
+    while at >= 0:
+        record, end = json.JSONDecoder().raw_decode(out, at)
+        records.append(record)
+        at = out.find("{", end)
+    return records
+
+
+def offsets_formatter():
+    name = made("formatter", "--partitions", "2")
+    group = unique("formatter")
+    done = commits_of(group, name, 60)
+    seen = {0: [], 1: []}
+    for record in formatted("OffsetsMessageFormatter"):
+        key, value = record["key"], record["value"]
+        same("type of key", 1, int(key["type"]))
+        if key["data"]["group"] != group:
+            continue
+        same("topic", name, key["data"]["topic"])
+        data = value["data"]
+        that("commit timestamp", abs(data["commitTimestamp"] / 1000 - time.time()) < 600)
+        partition = key["data"]["partition"]
+        seen[partition].append((partition, data["offset"], data["metadata"]))
+    for partition in seen:
+        wanted = [commit for commit in done if commit[0] == partition]
+        same(f"commits of partition {partition}", wanted, seen[partition])
+
+
+def member_of(group, name, protocol):
+    """A member that holds both partitions; closed by the caller."""
+    from confluent_kafka import Consumer
+
+    member = Consumer({
+        "bootstrap.servers": bootstrap, "group.id": group, "group.protocol": protocol,
+        "client.id": "member", "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    member.subscribe([name])
+
+    def holds():
+        member.poll(0.1)
+        same("partitions", 2, len(member.assignment()))
+
+    eventually(holds)
+    return member
+
+
+def group_formatter():
+    name = made("formatter", "--partitions", "2")
+    group = unique("formatter")
+    member_of(group, name, "classic").close()
+    seen = [
+        record for record in formatted("GroupMetadataMessageFormatter")
+        if record["key"]["data"]["group"] == group]
+    that("records of the group", len(seen) >= 2)
+    filled = [record["value"]["data"] for record in seen if record["value"]["data"]["members"]]
+    that("a record with its member", filled)
+    data = filled[-1]
+    same("protocol", ("consumer", "range"), (data["protocolType"], data["protocol"]))
+    same("client", "member", data["members"][0]["clientId"])
+    same("members in the end", [], seen[-1]["value"]["data"]["members"])
+
+
+def groups(*args, ok=True):
+    return lines(tool("consumer.group.ConsumerGroupCommand", *args, ok=ok))
+
+
+def offsets_in(out, group):
+    """Partition to offset, from what --describe or --reset-offsets prints."""
+    rows = [line.split() for line in out if line.startswith(group)]
+    return {int(row[2]): row[3] for row in rows}
+
+
+def tool_on_group(protocol):
+    name = made("tool", "--partitions", "2")
+    tool("ConsoleProducer", "--topic", name, stdin=b"a\nb\nc\n")
+    group = unique(f"tool-{protocol}")
+    member = member_of(group, name, protocol)
+    kind = {"classic": "Classic", "consumer": "Consumer"}[protocol]
+    that("listed", group in groups("--list"))
+    row = next(line.split() for line in groups("--list", "--state") if line.startswith(group))
+    same("state", [group, kind, "Stable"] if len(row) > 2 else [group, "Stable"], row)
+    row = next(line.split() for line in groups("--list", "--type") if line.startswith(group))
+    same("type", kind, row[1])
+    row = next(
+        line.split() for line in groups("--describe", "--group", group, "--members", "--verbose")
+        if line.startswith(group))
+    that("the member and its partitions", "member" in row and name in " ".join(row))
+    row = next(
+        line.split() for line in groups("--describe", "--group", group, "--state")
+        if line.startswith(group))
+    that("state and number of members", "Stable" in row and row[-1] == "1")
+    # What is in use may not be changed.
+    reset = ["--reset-offsets", "--group", group, "--topic", name, "--execute"]
+    tool("consumer.group.ConsumerGroupCommand", *reset, "--to-earliest", ok=False)
+    tool("consumer.group.ConsumerGroupCommand", "--delete", "--group", group, ok=False)
+    that("still there", group in groups("--list"))
+    member.close()
+    change_offsets(group, name, reset)
+
+
+def change_offsets(group, name, reset):
+    out = offsets_in(groups(*reset, "--to-latest"), group)
+    same("at the ends", 3, sum(map(int, out.values())))
+    described = groups("--describe", "--group", group)
+    same("described", out, offsets_in(described, group))
+    same("reset to the start", {"0"}, set(offsets_in(groups(*reset, "--to-earliest"), group).values()))
+    groups("--reset-offsets", "--group", group, "--topic", f"{name}:0", "--to-offset", "0", "--execute")
+    same("described", {0: "0", 1: "0"}, offsets_in(groups("--describe", "--group", group), group))
+    groups("--delete-offsets", "--group", group, "--topic", f"{name}:0")
+    same("offsets left", [1], list(offsets_in(groups("--describe", "--group", group), group)))
+    groups("--delete", "--group", group)
+    that("deleted", group not in groups("--list"))
+
+
 def main():
     run = Checks("console")
     if "--groups" in sys.argv:
         run.check("console consumer in a group, kafka-consumer-groups", group_tool)
+        run.check("OffsetsMessageFormatter prints every commit", offsets_formatter)
+        run.check("GroupMetadataMessageFormatter prints groups and members", group_formatter)
+        for protocol in ["classic", "consumer"]:
+            run.check(
+                f"kafka-consumer-groups on a {protocol} group: lists, describes, resets, deletes",
+                tool_on_group, protocol)
         return run.end()
     run.check("console producer and consumer", produce_and_consume)
     run.check("console consumer from an offset", consume_from_offset)

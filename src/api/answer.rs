@@ -94,6 +94,9 @@ pub enum Answer {
     /// The rest runs aside. Later requests of the connection may start before it ends if the API
     /// is [`Order::Pipelined`].
     Later(Stage),
+    /// As `Later`, but what has to happen in order is still to come: no later request of the
+    /// connection starts before this one is answered.
+    Alone(Stage),
 }
 
 /// Whether the next request of a connection may start before this one is answered. Replies leave

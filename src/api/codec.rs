@@ -12,6 +12,8 @@ pub enum Handled<R> {
     Ready(R),
     /// The rest waits for something; see [`Handled::later`].
     Later(std::pin::Pin<Box<dyn Future<Output = Outcome<R>> + Send>>),
+    /// As `Later`, when the first stage itself has to wait; see [`Answer::Alone`].
+    Alone(std::pin::Pin<Box<dyn Future<Output = Outcome<R>> + Send>>),
     Done(Outcome<R>),
 }
 
@@ -27,6 +29,15 @@ pub enum Outcome<R> {
 impl<R: Send + 'static> Handled<R> {
     pub fn later(stage: impl Future<Output = R> + Send + 'static) -> Handled<R> {
         Handled::Later(Box::pin(async move { Outcome::Answer(stage.await) }))
+    }
+
+    /// Goes on to the end.
+    pub async fn outcome(self) -> Outcome<R> {
+        match self {
+            Handled::Ready(answer) => Outcome::Answer(answer),
+            Handled::Done(outcome) => outcome,
+            Handled::Later(stage) | Handled::Alone(stage) => stage.await,
+        }
     }
 }
 
@@ -55,6 +66,10 @@ where
         Handled::Later(stage) => {
             let stage: Stage = Box::pin(async move { header.reply(stage.await) });
             Answer::Later(stage)
+        }
+        Handled::Alone(stage) => {
+            let stage: Stage = Box::pin(async move { header.reply(stage.await) });
+            Answer::Alone(stage)
         }
     }
 }
@@ -94,6 +109,10 @@ pub fn run_values(
         Handled::Later(stage) => {
             let stage: Stage = Box::pin(async move { reply(stage.await) });
             Answer::Later(stage)
+        }
+        Handled::Alone(stage) => {
+            let stage: Stage = Box::pin(async move { reply(stage.await) });
+            Answer::Alone(stage)
         }
     }
 }

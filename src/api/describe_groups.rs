@@ -50,7 +50,7 @@ fn answer(version: i16, group: command::DescribedGroup, operations: i32) -> Desc
     let message = (is_missing && version >= VERSION_NOT_FOUND)
         .then(|| view::text(&format!("Group {} not found.", group.group)));
     let operations =
-        if group.error == ErrorCode::None { operations } else { view::OPERATIONS_NOT_ASKED };
+        if error == ErrorCode::None { operations } else { view::OPERATIONS_NOT_ASKED };
     DescribedGroup::default()
         .with_error_code(error.code())
         .with_error_message(message)

@@ -1,7 +1,7 @@
 //! The one map from what went wrong inside to Kafka's codes. No arm is `_`: a new error must be
 //! given its code here.
 
-use super::producer_ids::NoProducerId;
+use crate::coordinator::transaction::NoProducerId;
 use crate::log::{AppendError, LogError, ReadError};
 use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, TopicPartition};

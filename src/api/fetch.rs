@@ -40,7 +40,7 @@ pub fn handle(context: Context, request: FetchRequest) -> Handled<FetchResponse>
         return Handled::Done(Outcome::Frame(fetch.answer(&context.node, header, read)));
     }
     Handled::Later(Box::pin(async move {
-        let read = fetch.wait().await;
+        let read = fetch.wait(read).await;
         Outcome::Frame(fetch.answer(&context.node, header, read))
     }))
 }
@@ -264,8 +264,8 @@ impl Fetch {
             || read.readable_bytes >= self.min_bytes
     }
 
-    /// Reads again whenever there is news, until it is enough or the time is up.
-    async fn wait(&self) -> Read {
+    /// Reads again whenever there is news since `read`, until it is enough or the time is up.
+    async fn wait(&self, mut read: Read) -> Read {
         let waiter = Waiter::new();
         let known: Vec<&Arc<Partition>> =
             self.partitions.iter().filter_map(|found| found.as_ref().ok()).collect();
@@ -273,9 +273,11 @@ impl Fetch {
         let deadline = tokio::time::sleep(self.max_wait);
         tokio::pin!(deadline);
         loop {
-            let read = self.read();
-            if self.is_enough(&read) {
-                return read;
+            if self.is_outdated(&read) {
+                read = self.read();
+                if self.is_enough(&read) {
+                    return read;
+                }
             }
             tokio::select! {
                 biased;
@@ -283,6 +285,23 @@ impl Fetch {
                 () = &mut deadline => return self.read(),
             }
         }
+    }
+
+    /// Whether a new read would find something else. Most fetches of a consumer at the end of the
+    /// log begin to wait right after a read; looking at offsets costs less than another one.
+    fn is_outdated(&self, read: &Read) -> bool {
+        let mut all = self.targets.iter().zip(&self.partitions).zip(&read.partitions);
+        all.any(|((target, partition), fetched)| {
+            let Ok(partition) = partition else {
+                return false;
+            };
+            let known_epoch = target.position.current_leader_epoch.max(LeaderEpoch::NONE.0);
+            let watermarks = partition.watermarks();
+            watermarks.high_watermark != fetched.high_watermark
+                || watermarks.last_stable_offset != fetched.last_stable_offset
+                || watermarks.log_start_offset != fetched.log_start_offset
+                || partition.check_leader(known_epoch).is_err()
+        })
     }
 
     fn answer(&self, node: &Node, header: AnswerHeader, read: Read) -> super::Frame {

@@ -17,6 +17,7 @@ const VERSION_BATCHED: i16 = 4;
 const VERSION_MESSAGE: i16 = 1;
 const KEY_GROUP: i8 = 0;
 const KEY_TRANSACTION: i8 = 1;
+const KEY_SHARE: i8 = 2;
 
 pub fn handle(
     context: Context,
@@ -28,7 +29,7 @@ pub fn handle(
             let mut coordinators = Vec::with_capacity(request.coordinator_keys.len());
             for key in request.coordinator_keys {
                 let found = find(&context, key_type, &key).await;
-                coordinators.push(answer(found).with_key(key));
+                coordinators.push(answer(key_type, found).with_key(key));
             }
             return FindCoordinatorResponse::default().with_coordinators(coordinators);
         }
@@ -38,7 +39,7 @@ pub fn handle(
             Ok(_) => Some(view::text(ErrorCode::None.name())),
             Err(error) => Some(view::text(error.name())),
         };
-        let found = answer(found);
+        let found = answer(key_type, found);
         FindCoordinatorResponse::default()
             .with_error_code(found.error_code)
             .with_error_message(error_message)
@@ -58,7 +59,10 @@ async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, Error
     let node = &context.node;
     let (topic, partition) = match key_type {
         KEY_GROUP => (InternalTopic::ConsumerOffsets, node.groups.partition_for(key)),
-        KEY_TRANSACTION => return Err(ErrorCode::CoordinatorNotAvailable),
+        KEY_TRANSACTION => {
+            let partition = node.transactions.partition_for(key);
+            (InternalTopic::TransactionState, partition)
+        }
         _ => return Err(ErrorCode::InvalidRequest),
     };
     if let Err(error) = internal_topics::ensure(node, topic).await {
@@ -79,7 +83,7 @@ async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, Error
     }
 }
 
-fn answer(found: Result<Found, ErrorCode>) -> Coordinator {
+fn answer(key_type: i8, found: Result<Found, ErrorCode>) -> Coordinator {
     match found {
         Ok(found) => Coordinator::default()
             .with_node_id(found.broker_id.0.into())
@@ -90,6 +94,10 @@ fn answer(found: Result<Found, ErrorCode>) -> Coordinator {
             .with_node_id(BrokerId::NONE.0.into())
             .with_port(-1)
             .with_error_code(error.code())
-            .with_error_message(Some(view::text(error.name()))),
+            // Kafka says nothing of share partitions that it cannot find.
+            .with_error_message(Some(view::text(match key_type {
+                KEY_SHARE => "",
+                _ => error.name(),
+            }))),
     }
 }

@@ -1,46 +1,73 @@
-//! InitProducerId (key 22): an id for an idempotent producer. Transactional ids come with their
-//! coordinator.
+//! InitProducerId (key 22): an id for an idempotent producer, or the producer of a transactional
+//! id, whose open transaction is aborted first.
 
 use kafka_protocol::messages::init_producer_id_request::InitProducerIdRequest;
 use kafka_protocol::messages::init_producer_id_response::InitProducerIdResponse;
 
 use super::codec::Handled;
 use super::context::Context;
-use super::error;
-use crate::types::{ErrorCode, ProducerEpoch, ProducerId};
+use super::{error, txn_request};
+use crate::machine::transaction::{
+    InitProducerId, ProducerIdAndEpoch, TransactionApi, error_in_version,
+};
+use crate::types::{ErrorCode, ProducerEpoch};
 
 pub fn handle(
     context: Context,
     request: InitProducerIdRequest,
 ) -> Handled<InitProducerIdResponse> {
-    if let Err(error) = check(&request) {
-        return Handled::Ready(failed(error));
-    }
+    let given = txn_request::producer(request.producer_id, request.producer_epoch);
+    let expected = ProducerIdAndEpoch::expected(given.producer_id, given.producer_epoch);
+    let expected = match expected {
+        Ok(expected) => expected,
+        Err(error) => return Handled::Ready(answer(&context, Err(error))),
+    };
     Handled::later(async move {
-        match context.node.producer_ids.next(&context.node).await {
-            Ok(producer_id) => InitProducerIdResponse::default()
-                .with_producer_id(producer_id.0.into())
-                .with_producer_epoch(0),
-            Err(no_id) => failed(error::of_producer_id(&no_id)),
-        }
+        let producer = match request.transactional_id {
+            None => idempotent(&context).await,
+            Some(id) => {
+                let command = InitProducerId {
+                    transactional_id: txn_request::transactional_id(&id),
+                    transaction_timeout_ms: request.transaction_timeout_ms,
+                    expected,
+                };
+                transactional(&context, command).await
+            }
+        };
+        answer(&context, producer)
     })
 }
 
-fn check(request: &InitProducerIdRequest) -> Result<(), ErrorCode> {
-    let has_id = request.producer_id.0 != ProducerId::NONE.0;
-    let has_epoch = request.producer_epoch != ProducerEpoch::NONE.0;
-    match &request.transactional_id {
-        _ if has_id != has_epoch => Err(ErrorCode::InvalidRequest),
-        None => Ok(()),
-        Some(id) if id.0.is_empty() => Err(ErrorCode::InvalidRequest),
-        // No broker is its coordinator yet.
-        Some(_) => Err(ErrorCode::CoordinatorNotAvailable),
-    }
+async fn idempotent(context: &Context) -> Result<ProducerIdAndEpoch, ErrorCode> {
+    let next = context.node.producer_ids.next().await;
+    let producer_id = next.map_err(|no_id| error::of_producer_id(&no_id))?;
+    Ok(ProducerIdAndEpoch {
+        producer_id,
+        producer_epoch: ProducerEpoch(0),
+    })
 }
 
-fn failed(error: ErrorCode) -> InitProducerIdResponse {
+async fn transactional(
+    context: &Context,
+    command: InitProducerId,
+) -> Result<ProducerIdAndEpoch, ErrorCode> {
+    // The coordinator cannot wait for an id.
+    let available = context.node.producer_ids.available().await;
+    available.map_err(|no_id| error::of_producer_id(&no_id))?;
+    context.node.transactions.init_producer_id(command).await
+}
+
+fn answer(
+    context: &Context,
+    producer: Result<ProducerIdAndEpoch, ErrorCode>,
+) -> InitProducerIdResponse {
+    let (error, producer) = match producer {
+        Ok(producer) => (ErrorCode::None, producer),
+        Err(error) => (error, ProducerIdAndEpoch::NONE),
+    };
+    let error = error_in_version(TransactionApi::InitProducerId, context.api_version, error);
     InitProducerIdResponse::default()
         .with_error_code(error.code())
-        .with_producer_id(ProducerId::NONE.0.into())
-        .with_producer_epoch(ProducerEpoch::NONE.0)
+        .with_producer_id(producer.producer_id.0.into())
+        .with_producer_epoch(producer.producer_epoch.0)
 }

@@ -12,15 +12,17 @@ mod fetch_answer;
 mod group_request;
 mod internal_topics;
 mod node;
-mod producer_ids;
+mod txn_request;
+mod value;
+mod verification;
 mod view;
 
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
 pub use api_versions::unsupported as unsupported_api_versions;
 pub use context::{Connection, Context};
 pub use document::protocol_markdown;
-pub use internal_topics::CONSUMER_OFFSETS;
-pub use node::Node;
+pub use internal_topics::{CONSUMER_OFFSETS, TRANSACTION_STATE};
+pub use node::{Coordinators, Node};
 
 use bytes::Bytes;
 
@@ -88,8 +90,8 @@ apis! {
     1  Fetch                   fetch                     4 4 18 Pipelined;
     2  ListOffsets             list_offsets              1 1 11 Alone;
     3  Metadata                metadata                  0 0 13 Alone;
-    8  OffsetCommit            offset_commit             2 2 9  Alone;
-    9  OffsetFetch             offset_fetch              1 1 9  Alone;
+    8  OffsetCommit            offset_commit             2 2 10 Alone, values from 10;
+    9  OffsetFetch             offset_fetch              1 1 10 Alone, values from 10;
     10 FindCoordinator         find_coordinator          0 0 6  Alone;
     11 JoinGroup               join_group                0 0 9  Alone;
     12 Heartbeat               heartbeat                 0 0 4  Alone;
@@ -104,15 +106,23 @@ apis! {
     21 DeleteRecords           delete_records            0 0 2  Alone;
     22 InitProducerId          init_producer_id          0 0 5  Alone;
     23 OffsetForLeaderEpoch    offset_for_leader_epoch   2 2 4  Alone;
+    24 AddPartitionsToTxn      add_partitions_to_txn     0 0 5  Alone;
+    25 AddOffsetsToTxn         add_offsets_to_txn        0 0 4  Alone;
+    26 EndTxn                  end_txn                   0 0 5  Alone;
+    27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone, values from 2;
+    28 TxnOffsetCommit         txn_offset_commit         0 0 5  Alone;
     32 DescribeConfigs         describe_configs          1 1 4  Alone;
     33 AlterConfigs            alter_configs             0 0 2  Alone;
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone, values from 5;
     36 SaslAuthenticate        sasl_authenticate         0 0 2  Alone;
     37 CreatePartitions        create_partitions         0 0 3  Alone;
-    42 DeleteGroups            delete_groups             0 0 2  Alone;
+    42 DeleteGroups            delete_groups             0 0 3  Alone, values from 3;
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone;
     47 OffsetDelete            offset_delete             0 0 0  Alone;
     60 DescribeCluster         describe_cluster          0 0 2  Alone;
+    61 DescribeProducers       describe_producers        0 0 0  Alone;
+    65 DescribeTransactions    describe_transactions     0 0 0  Alone;
+    66 ListTransactions        list_transactions         0 0 2  Alone;
     68 ConsumerGroupHeartbeat  consumer_group_heartbeat  0 0 1  Alone;
     69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone;
     74 ListConfigResources     list_config_resources     0 0 1  Alone;

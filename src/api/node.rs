@@ -8,10 +8,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::internal_topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
-use super::producer_ids::ProducerIds;
 use crate::config::{Describe, Described, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
+use crate::coordinator::transaction::{BlockProducerIds, LocalMarkers, TransactionCoordinator};
 use crate::host::{Clock, tasks};
 use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
@@ -25,6 +25,14 @@ const INTERNAL_TOPICS: [&str; 3] = [CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_G
 /// How long a change of the metadata may take before the client is told that it timed out.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
 
+/// The coordinators of a node, and what belongs to them.
+pub struct Coordinators {
+    pub groups: Arc<GroupCoordinator<TopicLog>>,
+    pub transactions: Arc<TransactionCoordinator<TopicLog>>,
+    pub markers: Arc<LocalMarkers>,
+    pub producer_ids: Arc<BlockProducerIds>,
+}
+
 /// Everything a handler may touch. One per process.
 pub struct Node {
     pub broker_id: BrokerId,
@@ -33,8 +41,10 @@ pub struct Node {
     pub quorum: Arc<Quorum>,
     pub partitions: Arc<Partitions>,
     pub groups: Arc<GroupCoordinator<TopicLog>>,
+    pub transactions: Arc<TransactionCoordinator<TopicLog>>,
+    pub markers: Arc<LocalMarkers>,
+    pub producer_ids: Arc<BlockProducerIds>,
     pub fetch_sessions: Mutex<FetchSessionCache>,
-    pub producer_ids: ProducerIds,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -46,7 +56,7 @@ impl Node {
         clock: Arc<dyn Clock>,
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
-        groups: Arc<GroupCoordinator<TopicLog>>,
+        coordinators: Coordinators,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -59,9 +69,11 @@ impl Node {
             clock,
             quorum,
             partitions,
-            groups,
+            groups: coordinators.groups,
+            transactions: coordinators.transactions,
+            markers: coordinators.markers,
+            producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
-            producer_ids: ProducerIds::default(),
             creating: Mutex::default(),
         })
     }

@@ -13,9 +13,11 @@ use kafka_protocol::messages::offset_fetch_response::{
 
 use super::codec::Handled;
 use super::context::Context;
+use super::value::{boolean, elements, int32, structure, text, topic_id};
 use super::view;
 use crate::machine::group::command::{FetchedOffset, OffsetFetch, OffsetFetchReply};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TopicId, TopicName};
+use crate::wire::Value;
 
 const VERSION_SEVERAL_GROUPS: i16 = 8;
 /// From this version on null asks for everything and an empty list for nothing.
@@ -36,9 +38,9 @@ pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFe
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
+    let asked: Vec<TopicName> = request.topics.iter().flatten().map(|t| t.name.0.as_str().into()).collect();
     let partitions = request.topics.as_ref().map(|topics| {
-        let each = topics.iter().flat_map(|topic| {
-            let name: TopicName = topic.name.0.as_str().into();
+        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
             topic.partition_indexes.iter().map(move |partition| (name.clone(), *partition))
         });
         each.collect::<Vec<_>>()
@@ -61,7 +63,7 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
     } else {
         reply.error
     };
-    let topics = by_topic(reply.partitions).into_iter().map(|(name, partitions)| {
+    let topics = by_topic(asked, reply).into_iter().map(|(name, partitions)| {
         let partitions = partitions.into_iter().map(|fetched| {
             OffsetFetchResponsePartition::default()
                 .with_partition_index(fetched.partition)
@@ -82,9 +84,9 @@ async fn several_groups(
     group: OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup {
+    let asked: Vec<TopicName> = group.topics.iter().flatten().map(|t| t.name.0.as_str().into()).collect();
     let partitions = group.topics.as_ref().map(|topics| {
-        let each = topics.iter().flat_map(|topic| {
-            let name: TopicName = topic.name.0.as_str().into();
+        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
             topic.partition_indexes.iter().map(move |partition| (name.clone(), *partition))
         });
         each.collect::<Vec<_>>()
@@ -97,7 +99,8 @@ async fn several_groups(
         require_stable,
     };
     let reply = context.node.groups.fetch_offsets(fetch).await;
-    let topics = by_topic(reply.partitions).into_iter().map(|(name, partitions)| {
+    let error = reply.error;
+    let topics = by_topic(asked, reply).into_iter().map(|(name, partitions)| {
         let partitions = partitions.into_iter().map(|fetched| {
             OffsetFetchResponsePartitions::default()
                 .with_partition_index(fetched.partition)
@@ -113,7 +116,95 @@ async fn several_groups(
     OffsetFetchResponseGroup::default()
         .with_group_id(group.group_id)
         .with_topics(topics.collect())
-        .with_error_code(reply.error.code())
+        .with_error_code(error.code())
+}
+
+/// v10 names topics by their ids.
+pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
+    Handled::later(async move {
+        let require_stable = boolean(&request, "require_stable");
+        let mut groups = Vec::new();
+        for group in elements(&request, "groups") {
+            groups.push(group_by_ids(&context, group, require_stable).await);
+        }
+        structure([("groups", Value::Array(groups))])
+    })
+}
+
+async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) -> Value {
+    let image = context.node.image();
+    let mut topics = BTreeMap::new();
+    let partitions = match group.get("topics") {
+        Some(Value::Array(asked)) => {
+            let mut partitions = Vec::new();
+            for topic in asked {
+                let id = topic_id(topic);
+                let indexes = elements(topic, "partition_indexes").iter();
+                let indexes = indexes.filter_map(|index| index.as_integer()?.try_into().ok());
+                match image.topic_by_id(id) {
+                    Some(found) => {
+                        topics.entry(id).or_insert_with(Vec::new);
+                        partitions.extend(indexes.map(|index| (found.name.clone(), index)));
+                    }
+                    None => {
+                        let unknown =
+                            indexes.map(|index| nothing(index, ErrorCode::UnknownTopicId));
+                        topics.entry(id).or_insert_with(Vec::new).extend(unknown);
+                    }
+                }
+            }
+            Some(partitions)
+        }
+        _ => None,
+    };
+    let group_id = text(group, "group_id").unwrap_or_default();
+    let fetch = OffsetFetch {
+        group: group_id.into(),
+        member_id: text(group, "member_id").map(Into::into),
+        member_epoch: int32(group, "member_epoch"),
+        partitions,
+        require_stable,
+    };
+    let reply = context.node.groups.fetch_offsets(fetch).await;
+    if reply.error != ErrorCode::None {
+        topics.clear();
+    }
+    for fetched in reply.partitions {
+        // Offsets of a topic that is gone have no id to be named by.
+        let Some(topic) = image.topic(&fetched.topic) else { continue };
+        topics.entry(topic.id).or_default().push(of_partition(&fetched));
+    }
+    let topics = topics.into_iter().map(|(id, partitions)| {
+        let partitions = Value::Array(partitions);
+        structure([("topic_id", Value::Uuid(id.0)), ("partitions", partitions)])
+    });
+    structure([
+        ("group_id", Value::Text(group_id.to_owned())),
+        ("topics", Value::Array(topics.collect())),
+        ("error_code", Value::Integer(reply.error.code().into())),
+    ])
+}
+
+fn of_partition(fetched: &FetchedOffset) -> Value {
+    structure([
+        ("partition_index", Value::Integer(fetched.partition.into())),
+        ("committed_offset", Value::Integer(fetched.offset.0)),
+        ("committed_leader_epoch", Value::Integer(fetched.leader_epoch.0.into())),
+        ("metadata", Value::Text(fetched.metadata.clone())),
+        ("error_code", Value::Integer(fetched.error.code().into())),
+    ])
+}
+
+fn nothing(partition: i32, error: ErrorCode) -> Value {
+    of_partition(&FetchedOffset {
+        topic: "".into(),
+        topic_id: TopicId::NONE,
+        partition,
+        offset: Offset::NONE,
+        leader_epoch: LeaderEpoch::NONE,
+        metadata: String::new(),
+        error,
+    })
 }
 
 /// An error of the whole group stands at every partition as well, for those who look only there.
@@ -136,9 +227,16 @@ fn with_errors(
     OffsetFetchReply { error: reply.error, partitions: failed.collect() }
 }
 
-fn by_topic(partitions: Vec<FetchedOffset>) -> BTreeMap<TopicName, Vec<FetchedOffset>> {
+/// A topic that was asked for without partitions is there too, unless the group failed.
+fn by_topic(
+    asked: Vec<TopicName>,
+    reply: OffsetFetchReply,
+) -> BTreeMap<TopicName, Vec<FetchedOffset>> {
     let mut topics: BTreeMap<TopicName, Vec<FetchedOffset>> = BTreeMap::new();
-    for fetched in partitions {
+    if reply.error == ErrorCode::None {
+        topics.extend(asked.into_iter().map(|name| (name, Vec::new())));
+    }
+    for fetched in reply.partitions {
         topics.entry(fetched.topic.clone()).or_default().push(fetched);
     }
     topics

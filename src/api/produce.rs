@@ -20,17 +20,19 @@ use super::answer::CloseReason;
 use super::by_topic::{Asked, by_topic};
 use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::verification::{self, NotVerified, Verdicts};
 use super::{error, view};
 use crate::config::{self, CompressionType, TopicConfig};
+use crate::host::tasks;
 use crate::log::Origin;
 use crate::partition::{Partition, Waiter};
-use crate::record::{Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
+use crate::record::{Batch, Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
 
 const ACKS_ALL: i16 = -1;
 const ACKS_NONE: i16 = 0;
 /// From this version on topics go by id.
-const VERSION_TOPIC_IDS: i16 = 13;
+pub(super) const VERSION_TOPIC_IDS: i16 = 13;
 /// From this version on batches may be compressed with zstd (KIP-110).
 const VERSION_ZSTD: i16 = 7;
 /// From this version on an answer names the leader to turn to (KIP-951).
@@ -42,9 +44,31 @@ thread_local! {
 }
 
 pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceResponse> {
+    if !verification::has_transactional_batches(&request) {
+        return produce(&context, request, &Verdicts::default());
+    }
+    let verified = async move {
+        let verdicts = verification::verify(&context, &request).await;
+        (context, request, verdicts)
+    };
+    match tasks::poll_once(Box::pin(verified)) {
+        Ok((context, request, verdicts)) => produce(&context, request, &verdicts),
+        Err(verified) => Handled::Alone(Box::pin(async move {
+            let (context, request, verdicts) = verified.await;
+            produce(&context, request, &verdicts).outcome().await
+        })),
+    }
+}
+
+/// Appends what may be appended.
+fn produce(
+    context: &Context,
+    request: ProduceRequest,
+    verdicts: &Verdicts,
+) -> Handled<ProduceResponse> {
     let acks = request.acks;
     let timeout = Duration::from_millis(request.timeout_ms.max(0) as u64);
-    let append = Append { context: &context, acks, transactional: request.transactional_id.is_some() };
+    let append = Append { context, acks, verdicts };
     let topics = by_topic(request.topic_data.into_iter().map(|topic| {
         let partitions = topic.partition_data.into_iter();
         let partitions = partitions.map(|data| (data.index, data.records.unwrap_or_default()));
@@ -113,7 +137,7 @@ struct TopicKey {
 struct Append<'a> {
     context: &'a Context,
     acks: i16,
-    transactional: bool,
+    verdicts: &'a Verdicts,
 }
 
 impl Append<'_> {
@@ -127,6 +151,9 @@ impl Append<'_> {
     fn partition(&self, topic: &TopicKey, asked: Asked<Bytes>) -> AppendedPartition {
         let index = asked.partition;
         let response = PartitionProduceResponse::default().with_index(index);
+        if let Some(refused) = self.verdicts.all {
+            return not_verified(response, refused);
+        }
         let partition = match self.find(topic, index) {
             Ok(partition) => partition,
             Err(error) => return failed(response, error),
@@ -143,6 +170,7 @@ impl Append<'_> {
             }
             Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
             Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
+            Err(Refused::NotVerified(refused)) => not_verified(response, refused),
         }
     }
 
@@ -176,18 +204,8 @@ impl Append<'_> {
         let prepared = SCRATCH
             .with_borrow_mut(|scratch| prepare(records, &rules, now, scratch))
             .map_err(Refused::Records)?;
-        let is_transactional = prepared.batch.header.attributes.is_transactional();
-        if is_transactional {
-            let error = if self.transactional {
-                // Transactions come with their coordinator; a partition that was not added to one
-                // is refused as Kafka refuses it.
-                ErrorCode::TransactionAbortable
-            } else {
-                ErrorCode::TransactionalIdAuthorizationFailed
-            };
-            return Err(Refused::Append(error));
-        }
-        let appended = partition.append(prepared.batch, Origin::Client, now).map_err(|error| {
+        let origin = self.origin(partition, &prepared.batch)?;
+        let appended = partition.append(prepared.batch, origin, now).map_err(|error| {
             Refused::Append(error::of_append(&partition.topic_partition, &error))
         })?;
         let response = PartitionProduceResponse::default()
@@ -195,6 +213,18 @@ impl Append<'_> {
             .with_log_append_time_ms(appended.log_append_time.0)
             .with_log_start_offset(appended.log_start_offset.0);
         Ok((response, appended.last_offset.next()))
+    }
+
+    /// Transactions are verified, unless that is turned off.
+    fn origin(&self, partition: &Partition, batch: &Batch) -> Result<Origin, Refused> {
+        if !batch.header.attributes.is_transactional() {
+            return Ok(Origin::Client);
+        }
+        match self.verdicts.of(&partition.topic_partition) {
+            None => Ok(Origin::Client),
+            Some(Ok(verified)) => Ok(Origin::Transaction(verified)),
+            Some(Err(refused)) => Err(Refused::NotVerified(refused)),
+        }
     }
 
     fn rejected(
@@ -285,10 +315,15 @@ fn rules<'a>(
     }
 }
 
+fn not_verified(response: PartitionProduceResponse, refused: NotVerified) -> AppendedPartition {
+    failed(response.with_error_message(refused.message.map(view::text)), refused.error)
+}
+
 /// Why one partition's records were not appended.
 enum Refused {
     Records(Rejected),
     Append(ErrorCode),
+    NotVerified(NotVerified),
 }
 
 fn failed(response: PartitionProduceResponse, error: ErrorCode) -> AppendedPartition {

@@ -6,7 +6,11 @@ use kafka_protocol::messages::sync_group_response::SyncGroupResponse;
 use super::codec::Handled;
 use super::context::Context;
 use super::group_request;
-use crate::machine::group::command::SyncGroup;
+use crate::machine::group::command::{SyncGroup, SyncGroupReply};
+use crate::types::ErrorCode;
+
+/// From this version on a member says which protocol it thinks was chosen.
+const VERSION_PROTOCOL: i16 = 5;
 
 pub fn handle(context: Context, request: SyncGroupRequest) -> Handled<SyncGroupResponse> {
     let assignments = request.assignments.into_iter().map(|assignment| {
@@ -21,8 +25,14 @@ pub fn handle(context: Context, request: SyncGroupRequest) -> Handled<SyncGroupR
         protocol_name: group_request::owned(request.protocol_name.as_ref()),
         assignments: assignments.collect(),
     };
+    let lacks_protocol = sync.protocol_type.is_none() || sync.protocol_name.is_none();
+    let is_refused = context.api_version >= VERSION_PROTOCOL && lacks_protocol;
     Handled::later(async move {
-        let reply = context.node.groups.sync_group(sync).await;
+        let reply = if is_refused {
+            SyncGroupReply::failed(ErrorCode::InconsistentGroupProtocol)
+        } else {
+            context.node.groups.sync_group(sync).await
+        };
         SyncGroupResponse::default()
             .with_error_code(reply.error.code())
             .with_protocol_type(group_request::wire(reply.protocol_type.as_deref()))

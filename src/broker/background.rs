@@ -10,7 +10,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::api::{CONSUMER_OFFSETS, Node};
+use super::transactions::transaction_config;
+use crate::api::{CONSUMER_OFFSETS, Node, TRANSACTION_STATE};
 use crate::config::NodeConfig;
 use crate::coordinator::group::group_config;
 use crate::host::tasks;
@@ -122,10 +123,18 @@ fn apply(node: &Node, before: &MetadataImage, change: &Change) {
         node.groups
             .set_partition_count(topic.partitions.len() as i32);
     }
+    if let Some(topic) = image.topic(TRANSACTION_STATE) {
+        node.transactions
+            .set_partition_count(topic.partitions.len() as i32);
+    }
     node.partitions.apply(&node.config(), image, delta);
     if delta.everything || of_broker || delta.configs.iter().any(is_of(ConfigResourceType::Group)) {
         node.groups
             .on_config_changed(&group_config(&node.config(), image));
+    }
+    if delta.everything || of_broker || delta.features {
+        node.transactions
+            .on_config_changed(transaction_config(&node.config(), image));
     }
     tell_groups_of_topics(node, before, change);
 }

@@ -16,6 +16,7 @@ mod log_output;
 mod registration;
 mod start;
 mod storage;
+mod transactions;
 
 pub use error::StartError;
 pub use log_output::{LogFormat, start_log};

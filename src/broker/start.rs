@@ -13,6 +13,7 @@ use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
 use super::registration::{end_points, register, unfence};
 use super::storage::{self, Storage};
+use super::transactions::TransactionServices;
 use crate::api::{CONSUMER_OFFSETS, Node};
 use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
@@ -20,7 +21,7 @@ use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::Partitions;
-use crate::quorum::{NoTransport, Quorum, QuorumConfig};
+use crate::quorum::{NoTransport, Quorum, QuorumConfig, QuorumError};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
@@ -45,6 +46,7 @@ pub struct Ready {
     /// Listener names and the addresses they are bound to.
     pub bound: Vec<(String, SocketAddr)>,
     pub advertised: Vec<BrokerEndpoint>,
+    pub log_dirs: Vec<String>,
     pub partitions: usize,
 }
 
@@ -62,10 +64,7 @@ impl Broker {
         storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
 
         let mut changes = quorum.subscribe();
-        let first = changes
-            .next()
-            .await
-            .ok_or(crate::quorum::QuorumError::Stopped)?;
+        let first = changes.next().await.ok_or(QuorumError::Stopped)?;
         let config = with_dynamic(&config, &first.image, node_id);
         let config = Arc::new(ArcSwap::from_pointee(config));
         let (rolled_sender, rolled) = mpsc::unbounded_channel();
@@ -77,6 +76,14 @@ impl Broker {
             rolled_sender,
         ));
         let groups = group_coordinator(&config, &clock, &quorum, &partitions);
+        let services = TransactionServices {
+            broker_id: node_id,
+            config: &config,
+            clock: &clock,
+            quorum: &quorum,
+            partitions: &partitions,
+        };
+        let coordinators = services.coordinators(groups);
         let loaded = {
             let (partitions, config) = (partitions.clone(), config.load_full());
             let image = first.image.clone();
@@ -87,7 +94,7 @@ impl Broker {
             })
         };
         let clean_stop = loaded.await.expect("loading panicked")?;
-        let node = Node::new(node_id, config, clock, quorum, partitions, groups);
+        let node = Node::new(node_id, config, clock, quorum, partitions, coordinators);
 
         let (stop, stopping) = watch::channel(false);
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
@@ -105,6 +112,7 @@ impl Broker {
             broker_id: node_id,
             bound: addresses,
             advertised,
+            log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
         };
         Ok((
@@ -117,6 +125,11 @@ impl Broker {
             },
             ready,
         ))
+    }
+
+    /// Returns when the node can no longer serve: its metadata store has failed.
+    pub async fn failed(&self) -> QuorumError {
+        self.node.quorum.stopped().await
     }
 
     /// Stops cleanly: the next start scans nothing.

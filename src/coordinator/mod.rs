@@ -8,5 +8,6 @@ mod runtime_tests;
 mod runtime_timer;
 mod runtime_waiting;
 mod topic_log;
+pub mod transaction;
 
 pub use topic_log::TopicLog;

@@ -68,7 +68,7 @@ pub struct Runtime<M: Machine, L> {
     log: Arc<L>,
     clock: Arc<dyn Clock>,
     /// Makes the machine of a partition, empty.
-    make: Box<dyn Fn(i32) -> M + Send + Sync>,
+    make: Box<dyn Fn(i32, LeaderEpoch) -> M + Send + Sync>,
     partitions: RwLock<BTreeMap<i32, Arc<Partition<M>>>>,
     timer: Arc<Timer>,
     next_token: AtomicU64,
@@ -81,7 +81,7 @@ impl<M: Machine, L: CoordinatorLog> Runtime<M, L> {
         log: Arc<L>,
         clock: Arc<dyn Clock>,
         commit_timeout: Duration,
-        make: impl Fn(i32) -> M + Send + Sync + 'static,
+        make: impl Fn(i32, LeaderEpoch) -> M + Send + Sync + 'static,
     ) -> Arc<Self> {
         let runtime = Arc::new(Runtime {
             log,
@@ -296,7 +296,7 @@ impl<M: Machine, L: CoordinatorLog> Runtime<M, L> {
     }
 
     fn load_machine(&self, slot: &Partition<M>) -> Result<(M, Offset), LoadFailed> {
-        let mut machine = (self.make)(slot.index);
+        let mut machine = (self.make)(slot.index, slot.leader_epoch);
         let mut from = None;
         loop {
             let chunk = self.log.read(slot.index, from).map_err(LoadFailed::Read)?;

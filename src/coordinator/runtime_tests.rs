@@ -188,7 +188,7 @@ impl Fixture {
     async fn with_commit_timeout(commit_timeout: Duration) -> Self {
         let log = Arc::new(MemoryLog::default());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let make = |_| Counter::default();
+        let make = |_, _| Counter::default();
         let runtime = Runtime::new(log.clone(), clock, commit_timeout, make);
         runtime.elect(0, LeaderEpoch(1));
         let fixture = Fixture { log, runtime };

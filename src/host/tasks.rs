@@ -1,6 +1,8 @@
 //! Tasks. One place to spawn them, so that a simulation can count and stop them.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 use tokio::task::JoinHandle;
 
@@ -20,4 +22,14 @@ where
     T: Send + 'static,
 {
     tokio::task::spawn_blocking(work)
+}
+
+/// The result of a future that need not wait; else the future, to be awaited: that polls it once
+/// more, so a wake-up in between is not missed.
+pub fn poll_once<F: Future>(mut future: Pin<Box<F>>) -> Result<F::Output, Pin<Box<F>>> {
+    let mut context = Context::from_waker(Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        Poll::Ready(value) => Ok(value),
+        Poll::Pending => Err(future),
+    }
 }

@@ -199,13 +199,13 @@ impl Log {
         } else {
             now.0.saturating_sub(segment.opened.0)
         };
-        Ok(waited_ms > config.segment_ms - self.jitter_ms(config, &segment))
+        Ok(waited_ms > config.segment_ms_max() - self.jitter_ms(config, &segment))
     }
 
     /// Spreads the rolls of logs that were begun together. Always the same for a segment, so that
     /// no randomness is needed.
     fn jitter_ms(&self, config: &LogConfig, segment: &Segment) -> i64 {
-        let jitter_ms = config.segment_jitter_ms.min(config.segment_ms);
+        let jitter_ms = config.segment_jitter_ms.min(config.segment_ms_max());
         if jitter_ms <= 0 {
             return 0;
         }
@@ -215,7 +215,7 @@ impl Log {
         i64::from(seed) % jitter_ms
     }
 
-    fn first_timestamp(&self, segment: &Segment) -> Result<TimestampMs, LogError> {
+    pub(super) fn first_timestamp(&self, segment: &Segment) -> Result<TimestampMs, LogError> {
         if let Some(timestamp) = segment.first_timestamp {
             return Ok(timestamp);
         }
@@ -224,7 +224,15 @@ impl Log {
         let mut scan = BatchScan::new(&*file, 0, end, Offset::ZERO, LOOKUP_BYTES);
         let first = self.dir.scanned(segment, scan.next_header())?;
         let timestamp = first.map_or(TimestampMs::NONE, |f| f.header.max_timestamp);
-        self.view.lock().active_mut().first_timestamp = Some(timestamp);
+        let mut view = self.view.lock();
+        let same = view
+            .segments
+            .iter_mut()
+            .rev()
+            .find(|s| s.key == segment.key);
+        if let Some(same) = same {
+            same.first_timestamp = Some(timestamp);
+        }
         Ok(timestamp)
     }
 

@@ -1,5 +1,5 @@
 //! The offset checkpoints of a log directory: `recovery-point-offset-checkpoint`,
-//! `log-start-offset-checkpoint`, `replication-offset-checkpoint`.
+//! `log-start-offset-checkpoint`, `replication-offset-checkpoint`, `cleaner-offset-checkpoint`.
 //!
 //! ```text
 //! 0                              version
@@ -19,6 +19,8 @@ use crate::types::{Offset, TopicPartition};
 pub(super) const RECOVERY_POINT: &str = "recovery-point-offset-checkpoint";
 pub(super) const LOG_START: &str = "log-start-offset-checkpoint";
 pub(super) const REPLICATION: &str = "replication-offset-checkpoint";
+
+pub(super) const CLEANER: &str = "cleaner-offset-checkpoint";
 
 pub(super) type Offsets = BTreeMap<TopicPartition, Offset>;
 

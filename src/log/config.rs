@@ -1,7 +1,7 @@
 //! What a log wants to know of its topic's configuration. Defaults are Kafka's.
 
 /// The configuration of one log. Logs of one topic share one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LogConfig {
     /// `segment.bytes`: a batch that would make the segment larger goes into a new one.
     pub segment_bytes: u32,
@@ -21,6 +21,14 @@ pub struct LogConfig {
     pub delete: bool,
     /// `cleanup.policy` has `compact`.
     pub compact: bool,
+    /// `min.cleanable.dirty.ratio`
+    pub min_cleanable_dirty_ratio: f64,
+    /// `min.compaction.lag.ms`
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`
+    pub max_compaction_lag_ms: i64,
+    /// `delete.retention.ms`
+    pub delete_retention_ms: i64,
     /// `file.delete.delay.ms`
     pub file_delete_delay_ms: i64,
     /// `producer.id.expiration.ms`
@@ -42,9 +50,24 @@ impl Default for LogConfig {
             retention_bytes: -1,
             delete: true,
             compact: false,
+            min_cleanable_dirty_ratio: 0.5,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
+            delete_retention_ms: 24 * 3_600_000,
             file_delete_delay_ms: 60_000,
             producer_id_expiration_ms: 24 * 3_600_000,
             write_back_bytes: 1 << 20,
+        }
+    }
+}
+
+impl LogConfig {
+    /// The age at which a segment is closed. A compacted topic's records must come into the reach of
+    /// the cleaner in time.
+    pub fn segment_ms_max(&self) -> i64 {
+        match self.compact {
+            true => self.segment_ms.min(self.max_compaction_lag_ms.max(1)),
+            false => self.segment_ms,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use crate::host::{Disk, OpenMode};
-use crate::types::TopicPartition;
+use crate::types::{Offset, TopicPartition};
 
 use super::checkpoint;
 use super::error::LogError;
@@ -189,6 +189,19 @@ impl DirCore {
             .collect();
         let text = checkpoint::to_text(lines.into_iter());
         self.replace(&self.path.join(checkpoint::LOG_START), text.as_bytes())
+    }
+
+    /// Writes `cleaner-offset-checkpoint`: up to where each compacted log is clean.
+    pub fn write_clean_points(&self) -> Result<(), LogError> {
+        let _checkpointing = self.checkpointing.lock();
+        let logs = self.all_logs();
+        let lines: Vec<_> = logs
+            .iter()
+            .map(|l| (l.topic_partition(), l.clean_point()))
+            .filter(|(_, point)| *point > Offset::NONE)
+            .collect();
+        let text = checkpoint::to_text(lines.into_iter());
+        self.replace(&self.path.join(checkpoint::CLEANER), text.as_bytes())
     }
 
     pub fn log_count(&self) -> usize {

@@ -3,10 +3,12 @@
 //!
 //! Locks, in the order they are taken:
 //!
-//! 1. `flushing`: held by flush, truncation, retention and close, over slow calls. Nobody else
-//!    waits for it.
-//! 2. `writer`: held by an append over its one write. Readers never take it.
-//! 3. `view`: held for moments, never over a call to the disk.
+//! 1. `flushing`: held by flush, truncation, retention, replacing and close, over slow calls. Nobody
+//!    else waits for it.
+//! 2. `swapping`: held while a compacted segment gets its names. A reader that finds a file missing
+//!    waits for it, and holds no other lock then.
+//! 3. `writer`: held by an append over its one write. Readers never take it.
+//! 4. `view`: held for moments, never over a call to the disk.
 //!
 //! Invariants:
 //!
@@ -17,7 +19,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -37,10 +39,42 @@ use super::segment::{PendingIndex, Segment, Tail};
 pub enum Origin {
     /// A producer: sequences and epochs are checked, repeats are answered.
     Client,
+    /// A producer within a transaction that was verified (KIP-890).
+    Transaction(Verified),
     /// A coordinator of this broker (also transaction markers): epochs are checked.
     Coordinator,
     /// WriteTxnMarkers with transaction version 2: an equal producer epoch is refused too.
     MarkerV2,
+}
+
+impl Origin {
+    pub(super) fn is_client(self) -> bool {
+        matches!(self, Origin::Client | Origin::Transaction(_))
+    }
+}
+
+/// The coordinator has said that the transaction is open. Holds for as long as no marker of the
+/// producer is appended after `guard` was taken, which must be before the coordinator is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    pub guard: VerificationGuard,
+    /// Transactions v2: a producer that is not known here starts with sequence 0.
+    pub starts_at_zero: bool,
+}
+
+/// How many markers of a producer this log has taken in since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VerificationGuard(pub(super) u32);
+
+/// What a log knows of a producer's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerTxn {
+    pub guard: VerificationGuard,
+    /// NONE: the producer is not known here.
+    pub producer_epoch: ProducerEpoch,
+    pub is_open: bool,
+    /// Nothing of the present epoch was appended but a marker.
+    pub ends_with_marker: bool,
 }
 
 /// What an append as leader needs besides the batch.
@@ -195,6 +229,8 @@ pub struct Log {
     topic_id: TopicId,
     config: RwLock<Arc<LogConfig>>,
     pub(super) flushing: Mutex<()>,
+    /// Held while files change their names under the readers (`replace`).
+    pub(super) swapping: Mutex<()>,
     pub(super) writer: Mutex<Writer>,
     pub(super) view: Mutex<View>,
     pub(super) log_start: AtomicI64,
@@ -206,6 +242,10 @@ pub struct Log {
     pub(super) recovery_max: AtomicI64,
     /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
     pub(super) checkpointed: AtomicI64,
+    /// How often the log was cut. What a compaction has read is not to replace what came after.
+    pub(super) cuts: AtomicU64,
+    /// Compaction has seen what lies below; -1: nothing.
+    clean_point: AtomicI64,
 }
 
 /// The offsets a log is opened with.
@@ -230,6 +270,7 @@ impl Log {
             topic_id,
             config: RwLock::new(config),
             flushing: Mutex::new(()),
+            swapping: Mutex::new(()),
             writer: Mutex::new(writer),
             view: Mutex::new(view),
             log_start: AtomicI64::new(offsets.log_start.0),
@@ -237,6 +278,8 @@ impl Log {
             recovery: AtomicI64::new(offsets.recovery_point.0),
             recovery_max: AtomicI64::new(i64::MAX),
             checkpointed: AtomicI64::new(offsets.checkpointed.0),
+            cuts: AtomicU64::new(0),
+            clean_point: AtomicI64::new(Offset::NONE.0),
         }
     }
 
@@ -260,6 +303,21 @@ impl Log {
     /// What lies below is flushed.
     pub fn recovery_point(&self) -> Offset {
         Offset(self.recovery.load(Ordering::SeqCst))
+    }
+
+    /// Compaction has seen what lies below; -1: nothing.
+    pub(super) fn clean_point(&self) -> Offset {
+        Offset(self.clean_point.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn set_clean_point(&self, offset: Offset) {
+        self.clean_point.store(offset.0, Ordering::SeqCst);
+    }
+
+    /// The log's end was cut to `offset`; under the writer's lock.
+    pub(super) fn note_cut(&self, offset: Offset) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        self.clean_point.fetch_min(offset.0, Ordering::SeqCst);
     }
 
     /// Of the batches, without the indexes.
@@ -329,6 +387,11 @@ impl Log {
     pub fn expire_producers(&self, now: TimestampMs) -> usize {
         let expiration_ms = self.config().producer_id_expiration_ms;
         self.writer.lock().producers.expire(now, expiration_ms)
+    }
+
+    /// What is known of a producer's transaction in this partition.
+    pub fn producer_txn(&self, producer_id: ProducerId) -> ProducerTxn {
+        self.writer.lock().producers.transaction_of(producer_id)
     }
 
     /// By producer id.

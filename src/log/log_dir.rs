@@ -7,6 +7,7 @@
 //! recovery-point-offset-checkpoint   what is flushed; `checkpoint` has the format
 //! log-start-offset-checkpoint        logs that start later than their first segment
 //! replication-offset-checkpoint      high watermarks
+//! cleaner-offset-checkpoint          up to where compacted logs are clean
 //! <topic>-<partition>/               `names` has the rest
 //! ```
 //!
@@ -141,6 +142,7 @@ impl LogDir {
         let recovery_points = self.read_checkpoint(checkpoint::RECOVERY_POINT)?;
         let log_starts = self.read_checkpoint(checkpoint::LOG_START)?;
         let high_watermarks = self.read_checkpoint(checkpoint::REPLICATION)?;
+        let clean_points = self.read_checkpoint(checkpoint::CLEANER)?;
         let (partitions, ignored) = self.partitions()?;
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
@@ -164,6 +166,8 @@ impl LogDir {
                 Err(e) => (Err(e), Effort::default()),
             };
             if let Ok(log) = &log {
+                let clean_point = at(&clean_points, &topic_partition);
+                log.set_clean_point(clean_point.unwrap_or(Offset::NONE));
                 logs.insert(topic_partition.clone(), Arc::clone(log));
             }
             report.push(Loaded {

@@ -3,6 +3,13 @@
 
 mod append;
 mod checkpoint;
+mod clean;
+mod cleaned_segment;
+mod cleaner;
+mod cleaner_filter;
+mod cleaner_map;
+mod cleaner_plan;
+mod cleaner_transactions;
 mod config;
 mod dir_core;
 mod entries;
@@ -24,6 +31,7 @@ mod producer_state;
 mod read;
 mod recover_segment;
 mod recovery;
+mod replace;
 mod replay;
 mod retention;
 mod scan;
@@ -36,11 +44,13 @@ mod timestamps;
 mod truncate;
 mod txn_index;
 
+pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use log::{
-    ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, TimestampOffset,
+    ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, ProducerTxn,
+    TimestampOffset, VerificationGuard, Verified,
 };
 pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
 pub use meta_properties::MetaProperties;

@@ -12,7 +12,7 @@ use crate::record::{BatchHeader, Marker, NO_SEQUENCE};
 use crate::types::{Offset, ProducerEpoch, ProducerId, TimestampMs};
 
 use super::error::AppendError;
-use super::log::Origin;
+use super::log::{Origin, ProducerTxn, VerificationGuard, Verified};
 
 const BATCHES_MAX: usize = 5;
 
@@ -39,6 +39,8 @@ pub(super) struct Producer {
     pub coordinator_epoch: i32,
     pub last_timestamp: TimestampMs,
     pub current_txn_first_offset: Option<Offset>,
+    /// Markers taken in since the log was opened.
+    markers_count: u32,
     /// Oldest first. A `Vec`, because most have one or two: it grows to five at most.
     batches: Vec<BatchMetadata>,
 }
@@ -50,6 +52,7 @@ impl Producer {
             coordinator_epoch: -1,
             last_timestamp: TimestampMs::NONE,
             current_txn_first_offset: None,
+            markers_count: 0,
             batches: Vec::new(),
         }
     }
@@ -128,6 +131,23 @@ impl Producers {
         before - self.by_id.len()
     }
 
+    pub fn transaction_of(&self, producer_id: ProducerId) -> ProducerTxn {
+        let Some(producer) = self.by_id.get(&producer_id) else {
+            return ProducerTxn {
+                guard: VerificationGuard::default(),
+                producer_epoch: ProducerEpoch::NONE,
+                is_open: false,
+                ends_with_marker: false,
+            };
+        };
+        ProducerTxn {
+            guard: VerificationGuard(producer.markers_count),
+            producer_epoch: producer.epoch,
+            is_open: producer.current_txn_first_offset.is_some(),
+            ends_with_marker: producer.coordinator_epoch >= 0 && producer.batches.is_empty(),
+        }
+    }
+
     /// Whether the batch may be appended. `marker` is the content of a control batch.
     pub fn check(
         &self,
@@ -135,17 +155,21 @@ impl Producers {
         marker: Option<Marker>,
         origin: Origin,
     ) -> Result<Verdict, AppendError> {
-        let Some(producer) = self.by_id.get(&header.producer_id) else {
+        let (producer_id, epoch) = (header.producer_id, header.producer_epoch);
+        let Some(producer) = self.by_id.get(&producer_id) else {
+            check_unknown(header, origin)?;
             return Ok(Verdict::New);
         };
-        let (producer_id, epoch) = (header.producer_id, header.producer_epoch);
-        if origin == Origin::Client
+        if origin.is_client()
             && epoch == producer.epoch
             && let Some(batch) = find_duplicate(producer, header)
         {
             return Ok(Verdict::Duplicate(batch));
         }
-        let same_is_old = origin == Origin::MarkerV2 && marker.is_some();
+        // Each transaction of version 2 has an epoch of its own, and its marker the next one. An
+        // equal one belongs to the transaction before, unless it comes again.
+        let is_open = producer.current_txn_first_offset.is_some();
+        let same_is_old = origin == Origin::MarkerV2 && marker.is_some() && is_open;
         if epoch < producer.epoch || (same_is_old && epoch == producer.epoch) {
             return Err(AppendError::InvalidProducerEpoch {
                 producer_id,
@@ -163,10 +187,16 @@ impl Producers {
             }
             return Ok(Verdict::New);
         }
-        if origin == Origin::Client {
+        if let Origin::Transaction(Verified { guard, .. }) = origin
+            && !(is_open && epoch == producer.epoch)
+            && guard.0 != producer.markers_count
+        {
+            return Err(AppendError::InvalidTxnState { producer_id });
+        }
+        if origin.is_client() {
             check_sequence(producer, header)?;
         }
-        if producer.current_txn_first_offset.is_some() && !header.attributes.is_transactional() {
+        if is_open && !header.attributes.is_transactional() {
             return Err(AppendError::InvalidTxnState { producer_id });
         }
         Ok(Verdict::New)
@@ -185,6 +215,7 @@ impl Producers {
         producer.last_timestamp = header.max_timestamp;
         if let Some(marker) = marker {
             producer.coordinator_epoch = marker.coordinator_epoch;
+            producer.markers_count = producer.markers_count.wrapping_add(1);
             return match producer.current_txn_first_offset.take() {
                 Some(first_offset) => TxnChange::Ended {
                     first_offset,
@@ -211,6 +242,25 @@ impl Producers {
         }
         TxnChange::None
     }
+}
+
+/// The first batch of a producer that is not known (any more).
+fn check_unknown(header: &BatchHeader, origin: Origin) -> Result<(), AppendError> {
+    let producer_id = header.producer_id;
+    let Origin::Transaction(verified) = origin else {
+        return Ok(());
+    };
+    if verified.guard != VerificationGuard::default() {
+        return Err(AppendError::InvalidTxnState { producer_id });
+    }
+    if verified.starts_at_zero && header.base_sequence != 0 {
+        return Err(AppendError::OutOfOrderSequence {
+            producer_id,
+            sequence: header.base_sequence,
+            last_sequence: NO_SEQUENCE,
+        });
+    }
+    Ok(())
 }
 
 fn find_duplicate(producer: &Producer, header: &BatchHeader) -> Option<BatchMetadata> {

@@ -22,7 +22,7 @@ use super::slice::Hint;
 use super::txn_index::{self, AbortedTxn};
 
 /// A file that is gone this often is not being deleted under us: it is missing.
-const ATTEMPTS_MAX: usize = 5;
+pub(super) const ATTEMPTS_MAX: usize = 5;
 
 struct Plan {
     segment: Segment,
@@ -48,6 +48,7 @@ impl Log {
             let slice = self.read_once(from, max_bytes, up_to, at_least_one_batch);
             match slice {
                 Err(ReadError::Storage(e)) if is_gone(&e) && attempt < ATTEMPTS_MAX => {
+                    self.wait_for_swap();
                     attempt += 1;
                 }
                 slice => return slice,
@@ -65,33 +66,53 @@ impl Log {
         let mut at = from;
         loop {
             let plan = self.plan(from, at, up_to)?;
-            let segment = &plan.segment;
-            let (start, first_end) = self.dir.locate(segment, at, plan.from)?;
-            if start >= segment.log_bytes
-                && let Some(next) = plan.next
-            {
-                if next >= up_to {
-                    return Ok(self.slice(&plan, start, 0, 0)?);
-                }
-                at = next;
+            let read = self.read_planned(&plan, at, max_bytes, up_to, at_least_one_batch);
+            if plan.next.is_some() && !self.is_current(&plan.segment) {
+                // Compacted or deleted meanwhile: what was read may be of its successor's file.
+                self.wait_for_swap();
                 continue;
             }
-            let first_bytes = first_end - start;
-            let wanted = if at_least_one_batch {
-                max_bytes.max(first_bytes)
-            } else {
-                max_bytes
-            };
-            let end = self.end(&plan, up_to, start.saturating_add(wanted))?;
-            let available = end.saturating_sub(start);
-            // A part of the first batch would be of no use to anybody.
-            let len = if wanted < first_bytes {
-                0
-            } else {
-                wanted.min(available)
-            };
-            return Ok(self.slice(&plan, start, len, available)?);
+            match (read?, plan.next) {
+                (Some(slice), _) => return Ok(slice),
+                (None, next) => at = next.expect("only a segment that is done has nothing"),
+            }
         }
+    }
+
+    /// `None`: go on in the next segment.
+    fn read_planned(
+        &self,
+        plan: &Plan,
+        at: Offset,
+        max_bytes: u32,
+        up_to: Offset,
+        at_least_one_batch: bool,
+    ) -> Result<Option<LogSlice>, LogError> {
+        let segment = &plan.segment;
+        let (start, first_end) = self.dir.locate(segment, at, plan.from)?;
+        if start >= segment.log_bytes
+            && let Some(next) = plan.next
+        {
+            return match next >= up_to {
+                true => self.slice(plan, start, 0, 0).map(Some),
+                false => Ok(None),
+            };
+        }
+        let first_bytes = first_end - start;
+        let wanted = if at_least_one_batch {
+            max_bytes.max(first_bytes)
+        } else {
+            max_bytes
+        };
+        let end = self.end(plan, up_to, start.saturating_add(wanted))?;
+        let available = end.saturating_sub(start);
+        // A part of the first batch would be of no use to anybody.
+        let len = if wanted < first_bytes {
+            0
+        } else {
+            wanted.min(available)
+        };
+        self.slice(plan, start, len, available).map(Some)
     }
 
     fn plan(&self, from: Offset, at: Offset, up_to: Offset) -> Result<Plan, ReadError> {
@@ -172,29 +193,42 @@ impl Log {
         slice: &LogSlice,
         up_to: Offset,
     ) -> Result<Vec<AbortedTxn>, LogError> {
-        let segments: Vec<Segment> = {
-            let view = self.view.lock();
-            let Some(first) = view.segment_of(from) else {
+        let mut attempt = 1;
+        loop {
+            let segments: Vec<Segment> = {
+                let view = self.view.lock();
+                let Some(first) = view.segment_of(from) else {
+                    return Ok(Vec::new());
+                };
+                // Most logs have none; then nothing is copied.
+                let with_entries = view.segments[first..].iter();
+                with_entries
+                    .filter(|s| s.txn_index_bytes > 0)
+                    .copied()
+                    .collect()
+            };
+            if segments.is_empty() {
                 return Ok(Vec::new());
-            };
-            // Most logs have none; then nothing is copied.
-            let with_entries = view.segments[first..].iter();
-            with_entries
-                .filter(|s| s.txn_index_bytes > 0)
-                .copied()
-                .collect()
-        };
-        if segments.is_empty() {
-            return Ok(Vec::new());
+            }
+            let aborted = self.aborted_in(&segments, from, self.end_of_slice(slice, up_to)?);
+            // Deleted, with its batches; or compacted: then its successor has to be read.
+            if self.is_settled(&segments, &aborted) || attempt == ATTEMPTS_MAX {
+                return aborted;
+            }
+            self.wait_for_swap();
+            attempt += 1;
         }
-        let end = self.end_of_slice(slice, up_to)?;
+    }
+
+    fn aborted_in(
+        &self,
+        segments: &[Segment],
+        from: Offset,
+        end: Offset,
+    ) -> Result<Vec<AbortedTxn>, LogError> {
         let mut aborted = Vec::new();
-        for segment in &segments {
-            let file = match self.dir.open(segment, Kind::TxnIndex) {
-                // Deleted meanwhile: its batches are too.
-                Err(e) if is_gone(&e) => continue,
-                file => file?,
-            };
+        for segment in segments {
+            let file = self.dir.open(segment, Kind::TxnIndex)?;
             let visited = txn_index::visit(&*file, segment.txn_index_bytes, |_, txn| {
                 if txn.last_offset >= from && txn.first_offset < end {
                     aborted.push(txn);
@@ -207,6 +241,12 @@ impl Log {
             }
         }
         Ok(aborted)
+    }
+
+    /// Whether what was read is what the view shows.
+    pub(super) fn is_settled<T>(&self, segments: &[Segment], read: &Result<T, LogError>) -> bool {
+        let is_missing = read.as_ref().is_err_and(is_gone);
+        !is_missing && segments.iter().all(|s| self.is_current(s))
     }
 
     /// An offset above all those of the slice, and not far above where the index can tell.
@@ -249,6 +289,6 @@ impl Log {
 }
 
 /// A segment's file that was renamed between the look at the view and its opening.
-pub(super) fn is_gone(error: &LogError) -> bool {
+fn is_gone(error: &LogError) -> bool {
     matches!(error, LogError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }

@@ -26,16 +26,21 @@ pub(super) fn finish_swaps(dir: &PartitionDir, inventory: &Inventory) -> Result<
         let end = end_of_file(dir, &path, *base_offset)?;
         let replaced = inventory.segments.iter().map(|s| s.base_offset);
         for replaced in replaced.filter(|b| b >= base_offset && *b < end) {
-            for kind in Kind::ALL {
+            // The log last: while it is there, all of this is done again.
+            for kind in Kind::ALL.iter().rev() {
                 dir.core
-                    .remove_if_there(&dir.segment_file(replaced, kind))?;
+                    .remove_if_there(&dir.segment_file(replaced, *kind))?;
             }
         }
-        // The log last: while it has its old name, all of this is done again.
-        for kind in Kind::ALL.iter().rev() {
-            let to = dir.segment_file(*base_offset, *kind);
-            dir.core.rename_if_there(&swap(*kind), &to)?;
+        dir.core.sync_dir(&dir.path())?;
+        // The log last, here too.
+        for kind in [Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex] {
+            let to = dir.segment_file(*base_offset, kind);
+            dir.core.rename_if_there(&swap(kind), &to)?;
         }
+        dir.core.sync_dir(&dir.path())?;
+        let to = dir.segment_file(*base_offset, Kind::Log);
+        dir.core.rename_if_there(&swap(Kind::Log), &to)?;
     }
     dir.core.sync_dir(&dir.path())
 }

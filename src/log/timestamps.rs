@@ -11,7 +11,7 @@ use crate::types::{Offset, TimestampMs};
 use super::error::LogError;
 use super::log::{Log, TimestampOffset};
 use super::names::Kind;
-use super::read::is_gone;
+use super::read::ATTEMPTS_MAX;
 use super::scan::{BatchScan, Found, LOOKUP_BYTES};
 use super::segment::Segment;
 use super::slice::Hint;
@@ -23,17 +23,28 @@ impl Log {
         &self,
         timestamp: TimestampMs,
     ) -> Result<Option<TimestampOffset>, LogError> {
-        let segments = self.view.lock().segments.clone();
-        for segment in &segments {
-            if segment.log_bytes == 0 {
-                continue;
+        let mut attempt = 1;
+        loop {
+            let segments = self.view.lock().segments.clone();
+            let found = self.first_in(&segments, timestamp);
+            if self.is_settled(&segments, &found) || attempt == ATTEMPTS_MAX {
+                return found;
             }
-            let found = self.find_timestamp(segment, timestamp);
-            match found {
-                // Deleted meanwhile: the next one may have it.
-                Err(e) if is_gone(&e) => {}
-                Ok(None) => {}
-                found => return found,
+            // Compacted or deleted meanwhile: it may be in what took the place.
+            self.wait_for_swap();
+            attempt += 1;
+        }
+    }
+
+    fn first_in(
+        &self,
+        segments: &[Segment],
+        timestamp: TimestampMs,
+    ) -> Result<Option<TimestampOffset>, LogError> {
+        for segment in segments.iter().filter(|s| s.log_bytes > 0) {
+            let found = self.find_timestamp(segment, timestamp)?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
@@ -41,20 +52,29 @@ impl Log {
 
     /// The record with the largest timestamp; the first of equals. `None`: no record has one.
     pub fn offset_of_max_timestamp(&self) -> Result<Option<TimestampOffset>, LogError> {
-        let segments = self.view.lock().segments.clone();
-        let mut largest: Option<(TimestampMs, Segment)> = None;
-        for segment in segments.into_iter().filter(|s| s.log_bytes > 0) {
-            let max = match self.max_timestamp(&segment) {
-                Err(e) if is_gone(&e) => continue,
-                max => max?,
-            };
+        let mut attempt = 1;
+        loop {
+            let segments = self.view.lock().segments.clone();
+            let found = self.largest_in(&segments);
+            if self.is_settled(&segments, &found) || attempt == ATTEMPTS_MAX {
+                return found;
+            }
+            self.wait_for_swap();
+            attempt += 1;
+        }
+    }
+
+    fn largest_in(&self, segments: &[Segment]) -> Result<Option<TimestampOffset>, LogError> {
+        let mut largest: Option<(TimestampMs, &Segment)> = None;
+        for segment in segments.iter().filter(|s| s.log_bytes > 0) {
+            let max = self.max_timestamp(segment)?;
             if largest.is_none_or(|(timestamp, _)| max.timestamp > timestamp) {
                 largest = Some((max.timestamp, segment));
             }
         }
         match largest {
             Some((timestamp, segment)) if timestamp.0 >= 0 => {
-                self.find_timestamp(&segment, timestamp)
+                self.find_timestamp(segment, timestamp)
             }
             _ => Ok(None),
         }

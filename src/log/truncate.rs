@@ -40,6 +40,7 @@ impl Log {
         if offset >= self.log_end_offset() {
             return Ok(false);
         }
+        self.note_cut(offset);
         if offset < self.first_segment_offset() {
             self.restart_at(&mut writer, offset, now)?;
             return Ok(true);
@@ -61,6 +62,7 @@ impl Log {
         let _flushing = self.flushing.lock();
         let mut writer = self.writer.lock();
         self.check_open(&writer)?;
+        self.note_cut(offset);
         self.restart_at(&mut writer, offset, now)
     }
 

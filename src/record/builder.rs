@@ -76,7 +76,12 @@ pub struct BatchBuilder {
     pub is_control: bool,
     base_timestamp: TimestampMs,
     max_timestamp: TimestampMs,
+    delete_horizon: Option<TimestampMs>,
     records_count: i32,
+    /// Of the next record.
+    offset_delta: i32,
+    /// `None`: that of the last record.
+    last_offset_delta: Option<i32>,
     records: Vec<u8>,
 }
 
@@ -102,7 +107,10 @@ impl BatchBuilder {
             is_control: false,
             base_timestamp: TimestampMs::NONE,
             max_timestamp: TimestampMs::NONE,
+            delete_horizon: None,
             records_count: 0,
+            offset_delta: 0,
+            last_offset_delta: None,
             records: Vec::new(),
         }
     }
@@ -135,7 +143,8 @@ impl BatchBuilder {
         headers: &[(&[u8], Option<&[u8]>)],
     ) {
         if self.records_count == 0 {
-            self.base_timestamp = timestamp;
+            // With a delete horizon this field has that, and the deltas count from it (KIP-534).
+            self.base_timestamp = self.delete_horizon.unwrap_or(timestamp);
             self.max_timestamp = timestamp;
         }
         self.max_timestamp = self.max_timestamp.max(timestamp);
@@ -148,19 +157,51 @@ impl BatchBuilder {
             .sum();
         let length = 1
             + varlong_bytes(timestamp_delta)
-            + varint_bytes(self.records_count)
+            + varint_bytes(self.offset_delta)
             + fields_bytes
             + varint_bytes(headers.len() as i32);
         let out = &mut self.records;
         put_varint(out, length as i32);
         out.push(0);
         put_varlong(out, timestamp_delta);
-        put_varint(out, self.records_count);
+        put_varint(out, self.offset_delta);
         put_field(out, key);
         put_field(out, value);
         put_varint(out, headers.len() as i32);
         fields.for_each(|field| put_field(out, field));
         self.records_count += 1;
+        self.offset_delta += 1;
+    }
+
+    /// As [`BatchBuilder::append_with_headers`], at an offset of its own: compaction leaves gaps.
+    /// Deltas must ascend.
+    pub fn append_at(
+        &mut self,
+        offset_delta: i32,
+        timestamp: TimestampMs,
+        (key, value): (Option<&[u8]>, Option<&[u8]>),
+        headers: &[(&[u8], Option<&[u8]>)],
+    ) {
+        debug_assert!(offset_delta >= self.offset_delta, "offsets ascend");
+        self.offset_delta = offset_delta;
+        self.append_with_headers(timestamp, key, value, headers);
+    }
+
+    /// The last offset of the batch, whether or not a record is there.
+    pub fn set_last_offset_delta(&mut self, last_offset_delta: i32) {
+        self.last_offset_delta = Some(last_offset_delta);
+    }
+
+    /// When compaction may drop the tombstones, or the marker, in this batch. To be set before the
+    /// first record.
+    pub fn set_delete_horizon(&mut self, delete_horizon: Option<TimestampMs>) {
+        debug_assert_eq!(self.records_count, 0);
+        self.delete_horizon = delete_horizon;
+    }
+
+    /// A batch without records takes its largest timestamp from here.
+    pub fn set_max_timestamp(&mut self, max_timestamp: TimestampMs) {
+        self.max_timestamp = max_timestamp;
     }
 
     pub fn records_count(&self) -> i32 {
@@ -186,14 +227,15 @@ impl BatchBuilder {
             .with_compression(self.compression)
             .with_timestamp_type(self.timestamp_type)
             .with_transactional(self.is_transactional)
-            .with_control(self.is_control);
+            .with_control(self.is_control)
+            .with_delete_horizon(self.delete_horizon.is_some());
         let mut header = BatchHeader {
             base_offset: self.base_offset,
             batch_length: (HEADER_BYTES - LENGTH_OVERHEAD_BYTES + body.len()) as i32,
             leader_epoch: self.leader_epoch,
             crc: 0,
             attributes,
-            last_offset_delta: self.records_count - 1,
+            last_offset_delta: self.last_offset_delta.unwrap_or(self.offset_delta - 1),
             base_timestamp: self.base_timestamp,
             max_timestamp: self.max_timestamp,
             producer_id: self.producer_id,

@@ -227,6 +227,7 @@ impl<S: Service> State<S> {
                 // Nothing after bad input is looked at.
                 Answer::Ready(Reply::Close(_)) => self.alone = true,
                 Answer::Ready(Reply::Send(frame)) => bytes = frame.memory_bytes(),
+                Answer::Alone(_) => self.alone = true,
                 Answer::Ready(Reply::Silent) | Answer::Later(_) => {}
             }
             self.finished_bytes += bytes;
@@ -313,7 +314,7 @@ impl<S: Service> State<S> {
 
 async fn next_reply(front: Option<&mut Unanswered>) -> Reply {
     match front.map(|oldest| &mut oldest.answer) {
-        Some(Answer::Later(stage)) => stage.await,
+        Some(Answer::Later(stage) | Answer::Alone(stage)) => stage.await,
         _ => std::future::pending().await,
     }
 }

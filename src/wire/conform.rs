@@ -26,6 +26,8 @@ use super::value_encode::put_varint;
 
 /// The elements that the arrays of one frame may have together.
 pub const ELEMENTS_MAX: usize = 1 << 20;
+/// The same of a response: metadata of 100,000 partitions has some 700,000 elements.
+const RESPONSE_ELEMENTS_MAX: usize = 1 << 22;
 
 /// The client id: the one text that has no compact form in any version (KIP-511).
 pub(super) const CLIENT_ID: Length = Length {
@@ -58,6 +60,22 @@ pub(super) fn api_and_version(frame: &[u8]) -> Read<(&'static Api, i16)> {
     }
 }
 
+/// Checks a response as [`conform`] checks a request, and gives its body in its plain form. The
+/// answer to a request of `version`; see [`super::decode_response`].
+pub fn conform_response(api_key: i16, version: i16, frame: &Bytes) -> Result<Bytes, Malformed> {
+    let mut walk = Walk::response_of(frame, None);
+    let body_start = walk
+        .response(api_key, version)
+        .map_err(|malformed| *malformed)?;
+    if walk.reader.plain {
+        return Ok(frame.slice(body_start..walk.reader.position()));
+    }
+    let mut walk = Walk::response_of(frame, Some(Vec::with_capacity(frame.len())));
+    walk.response(api_key, version)
+        .map_err(|malformed| *malformed)?;
+    Ok(walk.out.map_or_else(Bytes::new, Bytes::from))
+}
+
 struct Walk<'a> {
     reader: Reader<'a>,
     /// The plain form, when it has to be written.
@@ -70,6 +88,35 @@ impl<'a> Walk<'a> {
             reader: Reader::new(frame, ELEMENTS_MAX),
             out,
         }
+    }
+
+    fn response_of(frame: &'a [u8], out: Option<Vec<u8>>) -> Self {
+        Walk {
+            reader: Reader::new(frame, RESPONSE_ELEMENTS_MAX),
+            out,
+        }
+    }
+
+    /// Walks the whole response; what is written is its body. Returns where that starts.
+    fn response(&mut self, api_key: i16, version: i16) -> Read<usize> {
+        let api = api(api_key).ok_or_else(|| Malformed::at(0, Reason::UnknownApi(api_key)))?;
+        let unknown = Reason::UnknownVersion {
+            api: api.name,
+            version,
+        };
+        let layout = api
+            .response(version)
+            .ok_or_else(|| Malformed::at(0, unknown))?;
+        self.reader.int32()?;
+        if api.response_header_version(version) >= 1 {
+            for _ in 0..self.reader.varint()? {
+                let (_, stated) = self.reader.tag()?;
+                self.reader.take(stated)?;
+            }
+        }
+        let body_start = self.reader.position();
+        self.fields(layout)?;
+        Ok(body_start)
     }
 
     fn request(&mut self) -> Read<()> {

@@ -71,7 +71,7 @@ config_table! {
         "In which directions a group may change between classic and consumer while it lives.";
     Int "group.consumer.regex.refresh.interval.ms" = "600000", [AtLeast(10_000)],
         Medium internal, ReadOnly
-        => group_consumer_regex_refresh_interval_ms: i32,
+        no_effect "a pattern is matched anew whenever topics are made or deleted",
         "How often the topics that match a subscribed pattern are looked up anew.";
     Boolean "group.consumer.assignor.offload.enable" = "true", [Any], Medium internal, ClusterWide
         no_effect "assignments are computed where the group is",

@@ -38,7 +38,7 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
         partition_count: i32,
     ) -> Self {
         GroupCoordinator {
-            runtime: Runtime::new(log, clock, commit_timeout, move |_| {
+            runtime: Runtime::new(log, clock, commit_timeout, move |_, _| {
                 GroupMachine::new(source.clone())
             }),
             partition_count: AtomicI32::new(partition_count),
@@ -290,7 +290,7 @@ pub(super) fn partition_for(group: &str, partition_count: i32) -> i32 {
 }
 
 /// What a client of a coordinator gets to see of an error of the log.
-fn client_error(error: ErrorCode) -> ErrorCode {
+pub(in crate::coordinator) fn client_error(error: ErrorCode) -> ErrorCode {
     match error {
         ErrorCode::UnknownTopicOrPartition
         | ErrorCode::NotEnoughReplicas

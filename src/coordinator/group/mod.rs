@@ -9,5 +9,6 @@ mod source;
 mod tests;
 
 pub use coordinator::GroupCoordinator;
+pub(super) use coordinator::client_error;
 pub use machine::{ClusterView, GroupMachine};
 pub use source::{ClusterSource, group_config};

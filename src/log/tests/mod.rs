@@ -1,6 +1,7 @@
 //! Tests of whole logs. Those of one format are in its own file.
 
 mod append_tests;
+mod clean_tests;
 mod crash_tests;
 mod faulty_disk;
 mod kafka_tests;
@@ -10,4 +11,5 @@ mod read_tests;
 mod retention_tests;
 pub(super) mod support;
 mod threads_tests;
+mod transaction_tests;
 mod truncate_tests;

@@ -72,6 +72,11 @@ impl ProducerIds {
         Ok(ProducerId(id))
     }
 
+    /// Whether there is no id to draw.
+    pub fn is_empty(&self) -> bool {
+        self.current.0 == self.current.1 && self.next.is_none()
+    }
+
     /// Whether a block should be asked for now, if none is on its way.
     pub fn wants_block(&self) -> bool {
         let left = self.current.1 - self.current.0;

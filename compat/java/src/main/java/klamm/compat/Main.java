@@ -19,6 +19,7 @@ public final class Main {
     SUITES.put("configs", ConfigsSuite::run);
     SUITES.put("strict", StrictSuite::run);
     SUITES.put("groups", GroupsSuite::run);
+    SUITES.put("transactions", TransactionsSuite::run);
   }
 
   private Main() {}

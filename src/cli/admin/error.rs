@@ -1,0 +1,92 @@
+//! Why a call of a command failed, in the words of Kafka's client.
+
+use std::error::Error;
+
+use crate::cli::exceptions;
+use crate::peer::PeerError;
+use crate::types::ErrorCode;
+
+#[derive(Debug)]
+pub enum AdminError {
+    /// The broker says so.
+    Answer { error: ErrorCode, message: String },
+    /// No answer.
+    Peer {
+        call: &'static str,
+        source: Box<PeerError>,
+    },
+}
+
+impl AdminError {
+    pub fn answer(error: ErrorCode, message: Option<&str>) -> AdminError {
+        AdminError::Answer {
+            error,
+            message: exceptions::message_or(error, message),
+        }
+    }
+
+    pub fn peer(call: &'static str, source: PeerError) -> AdminError {
+        match source {
+            PeerError::NoCoordinator { error, .. } => AdminError::answer(error, None),
+            source => AdminError::Peer {
+                call,
+                source: Box::new(source),
+            },
+        }
+    }
+
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            AdminError::Answer { error, .. } => Some(*error),
+            AdminError::Peer { .. } => None,
+        }
+    }
+
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.code() == Some(code)
+    }
+
+    /// What the exception of Kafka's client says.
+    pub fn message(&self) -> String {
+        match self {
+            AdminError::Answer { message, .. } => message.clone(),
+            AdminError::Peer { call, source } => match &**source {
+                PeerError::NoBroker { .. } | PeerError::UnknownBroker { .. } => {
+                    format!("Timed out waiting for a node assignment. Call: {call}")
+                }
+                PeerError::Timeout { .. } => {
+                    format!("Timed out waiting to send the call. Call: {call}")
+                }
+                other => chain(other),
+            },
+        }
+    }
+
+    /// The class of that exception, with its package.
+    pub fn class(&self) -> String {
+        exceptions::full_class(match self {
+            AdminError::Answer { error, .. } => *error,
+            AdminError::Peer { source, .. } => match &**source {
+                PeerError::Unsupported { .. } => ErrorCode::UnsupportedVersion,
+                PeerError::Gone { .. } => ErrorCode::NetworkException,
+                _ => ErrorCode::RequestTimedOut,
+            },
+        })
+    }
+
+    /// `class: message`, as Java prints an exception.
+    pub fn exception(&self) -> String {
+        format!("{}: {}", self.class(), self.message())
+    }
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

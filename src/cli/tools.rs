@@ -1,0 +1,173 @@
+//! The table of commands, and how one is found and run.
+//!
+//! A command is called as `klamm topics ...`, or by the name of the file: `kafka-topics` and
+//! `kafka-topics.sh` are links to the one binary.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::pin::Pin;
+use std::process::ExitCode;
+
+use super::exit::Done;
+use super::io::Io;
+use super::server;
+
+type Run = for<'a> fn(&'a mut Io, &'a [String]) -> Pin<Box<dyn Future<Output = Done> + 'a>>;
+
+/// One command.
+pub struct Tool {
+    /// Without `kafka-`.
+    pub name: &'static str,
+    run: Run,
+}
+
+macro_rules! tools {
+    ($($name:literal => $module:ident,)*) => {
+        /// Every command.
+        pub const TOOLS: &[Tool] = &[$(Tool {
+            name: $name,
+            run: |io, args| Box::pin(super::$module::run(io, args)),
+        },)*];
+    };
+}
+
+tools! {
+    "topics" => topics,
+    "console-producer" => console_producer,
+    "console-consumer" => console_consumer,
+    "get-offsets" => get_offsets,
+    "delete-records" => delete_records,
+    "broker-api-versions" => broker_api_versions,
+    "log-dirs" => log_dirs,
+    "cluster" => cluster,
+    "configs" => configs,
+    "groups" => groups,
+    "consumer-groups" => consumer_groups,
+    "features" => features,
+    "storage" => storage,
+    "cub" => cub,
+    "dump-log" => dump_log,
+    "leader-election" => leader_election,
+    "producer-perf-test" => producer_perf_test,
+    "consumer-perf-test" => consumer_perf_test,
+    "verifiable-producer" => verifiable_producer,
+    "verifiable-consumer" => verifiable_consumer,
+    "transactions" => transactions,
+    "reassign-partitions" => reassign_partitions,
+    "metadata-quorum" => metadata_quorum,
+}
+
+const SERVER_START: &str = "server-start";
+const SERVER_STOP: &str = "server-stop";
+
+/// What is to be done with the words that the process was called with.
+pub enum Dispatched {
+    /// A command, and it has run.
+    Done(ExitCode),
+    /// The broker is meant, with these arguments.
+    Broker(Vec<OsString>),
+}
+
+/// Runs the command that `words` (the name of the program first) name, if they name one.
+pub fn dispatch(words: Vec<OsString>) -> Dispatched {
+    let Some((name, args)) = called(&words) else {
+        return Dispatched::Broker(words);
+    };
+    if name == SERVER_START {
+        return match server::start_words(&words[0], args) {
+            Ok(words) => Dispatched::Broker(words),
+            Err(code) => Dispatched::Done(code),
+        };
+    }
+    if name == SERVER_STOP {
+        return Dispatched::Done(server::stop(args));
+    }
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        return Dispatched::Broker(words);
+    };
+    let args: Vec<String> = args
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    Dispatched::Done(run(tool, &args))
+}
+
+/// The command that words name, and its arguments.
+fn called(words: &[OsString]) -> Option<(&'static str, &[OsString])> {
+    if let Some(name) = words.first().and_then(|program| by_program(program)) {
+        return Some((name, &words[1..]));
+    }
+    let name = by_name(words.get(1)?.to_str()?)?;
+    Some((name, &words[2..]))
+}
+
+/// Whether these words, of another process, start a broker.
+pub fn is_broker_call(words: &[String]) -> bool {
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    called(&words).is_none_or(|(name, _)| name == SERVER_START)
+}
+
+fn by_name(name: &str) -> Option<&'static str> {
+    let tools = TOOLS.iter().map(|tool| tool.name);
+    tools
+        .chain([SERVER_START, SERVER_STOP])
+        .find(|known| *known == name)
+}
+
+/// `/opt/kafka/bin/kafka-topics.sh` is the tool `topics`.
+fn by_program(program: &OsStr) -> Option<&'static str> {
+    let file = Path::new(program).file_name()?.to_str()?;
+    let file = file.strip_suffix(".sh").unwrap_or(file);
+    match file {
+        "cub" => by_name("cub"),
+        file => by_name(file.strip_prefix("kafka-")?),
+    }
+}
+
+fn run(tool: &Tool, args: &[String]) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let mut io = Io::standard();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            io.error_line(format!("klamm: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let done = runtime.block_on((tool.run)(&mut io, args));
+    let code = match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(exit) => {
+            let _ = io.out.write_all(exit.out.as_bytes());
+            io.flush();
+            let _ = io.err.write_all(exit.err.as_bytes());
+            ExitCode::from(exit.code)
+        }
+    };
+    io.flush();
+    // A thread that still waits for standard input must not keep the process.
+    runtime.shutdown_background();
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_by_program_and_by_word() {
+        let by_program = |name: &str| by_program(OsStr::new(name));
+        assert_eq!(by_program("/opt/kafka/bin/kafka-topics.sh"), Some("topics"));
+        assert_eq!(by_program("kafka-topics"), Some("topics"));
+        assert_eq!(by_program("topics"), None);
+        assert_eq!(by_program("klamm"), None);
+        assert!(by_name("topics").is_some());
+        assert!(by_name("server.properties").is_none());
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(is_broker_call(&words("klamm server.properties")));
+        assert!(is_broker_call(&words("kafka-server-start.sh a.properties")));
+        assert!(!is_broker_call(&words("klamm topics --list")));
+    }
+}
