@@ -220,7 +220,10 @@ fn add_entries(batch: &Batch, from: Offset, entries: &mut Vec<LogEntry>) -> Resu
 fn of_append(error: &AppendError) -> ErrorCode {
     match error {
         AppendError::Storage(
-            LogError::Offline { .. } | LogError::Io { .. } | LogError::Corrupt { .. },
+            LogError::Offline { .. }
+            | LogError::Full { .. }
+            | LogError::Io { .. }
+            | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
         AppendError::Storage(LogError::Closed { .. }) => ErrorCode::NotLeaderOrFollower,
         AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
