@@ -217,7 +217,7 @@ fn add_entries(batch: &Batch, from: Offset, entries: &mut Vec<LogEntry>) -> Resu
 }
 
 /// What a coordinator makes of an append that failed.
-fn of_append(error: &AppendError) -> ErrorCode {
+pub(super) fn of_append(error: &AppendError) -> ErrorCode {
     match error {
         AppendError::Storage(
             LogError::Offline { .. }

@@ -57,7 +57,7 @@ impl Room {
     }
 
     fn say(&self, dir: &Path, has_room: bool, available_bytes: u64) {
-        if self.is_said.swap(!has_room, Ordering::Relaxed) == !has_room {
+        if self.is_said.swap(!has_room, Ordering::Relaxed) != has_room {
             return;
         }
         let dir = dir.display();
