@@ -3,14 +3,7 @@
 //!
 //! They were written by one broker with `index.interval.bytes=200`: `plain` by idempotent producers
 //! with four codecs, `txn` by two transactional ones of which one stopped inside a transaction,
-//! `empty` by nobody. `log_dumps_are_clean` writes directories for Kafka's own tools:
-//!
-//! ```text
-//! KLAMM_DUMP_DIR=/tmp/klamm-dump cargo test --lib log_dumps_are_clean -- --ignored
-//! for f in $(find /tmp/klamm-dump -name '*.log' -o -name '*index' -o -name '*.snapshot'); do
-//!   java -cp "$KAFKA_LIB/*" org.apache.kafka.tools.DumpLogSegments --deep-iteration --files $f
-//! done
-//! ```
+//! `empty` by nobody. Kafka's own dump tool reads our files in `compat/dump-log`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -255,35 +248,4 @@ fn the_same_batches_give_the_same_files() {
         assert_same_files(&ours.path.join(dir), &testdata().join(dir));
     }
     ours.kill();
-}
-
-/// For Kafka's tools; see the top of this file.
-#[test]
-#[ignore = "writes to KLAMM_DUMP_DIR"]
-fn log_dumps_are_clean() {
-    let path =
-        PathBuf::from(std::env::var("KLAMM_DUMP_DIR").expect("KLAMM_DUMP_DIR names a directory"));
-    let _ = RealDisk.remove_dir_all(&path);
-    let mut fixture = Fixture::on(Arc::new(RealDisk), &path, small());
-    fixture.open();
-    fixture.create();
-    for n in 0..40_i64 {
-        fixture.append(batch_at(3, TimestampMs(NOW.0 + n * 10)));
-        fixture.append(idempotent(1, 0, (n * 2) as i32, 2));
-        fixture.append(transactional(2, 0, n as i32, 1));
-        if n % 3 == 0 {
-            let end = marker(2, 0, crate::record::MarkerType::Abort, 0);
-            fixture.log().append_as_leader(end, &coordinator()).unwrap();
-        }
-        if n == 20 {
-            fixture.dir().checkpoint(0).unwrap();
-            let end = fixture.append(batch(2)).base_offset;
-            fixture.append(batch(2));
-            fixture.log().truncate_to(end, NOW).unwrap();
-        }
-        if n == 30 {
-            fixture.reopen_after_kill();
-        }
-    }
-    fixture.dir().close(1).unwrap();
 }

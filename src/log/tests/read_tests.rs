@@ -41,8 +41,8 @@ fn a_slice_ends_where_it_must() {
         (slice.len, slice.available)
     };
     assert_eq!(len(0, u32::MAX, 30, true), (10 * bytes, 10 * bytes));
-    // Inside a batch, the first one too unless it is asked for.
-    assert_eq!(len(0, 100, 30, false), (100, 10 * bytes));
+    // A first batch that does not fit is left out, unless it is asked for; later ones are cut.
+    assert_eq!(len(0, 100, 30, false), (0, 10 * bytes));
     assert_eq!(len(0, 100, 30, true), (bytes, 10 * bytes));
     assert_eq!(len(0, bytes + 1, 30, true).0, bytes + 1);
     assert_eq!(len(0, 0, 30, false).0, 0);
