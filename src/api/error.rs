@@ -9,7 +9,8 @@ use crate::types::{ErrorCode, TopicPartition};
 /// A failing disk is logged here, where it is consumed, once per request that meets it.
 pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
     match error {
-        LogError::Offline { .. } => ErrorCode::KafkaStorageError,
+        // Clients look for the leader again and retry, until there is space or their time is up.
+        LogError::Offline { .. } | LogError::Full { .. } => ErrorCode::KafkaStorageError,
         // Deleted, or the node stops: the client looks for the leader again.
         LogError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
         LogError::Io { source, .. } => {

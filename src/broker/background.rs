@@ -5,8 +5,10 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -15,7 +17,7 @@ use crate::api::{CONSUMER_OFFSETS, Node, TRANSACTION_STATE};
 use crate::config::NodeConfig;
 use crate::coordinator::group::group_config;
 use crate::host::tasks;
-use crate::log::Log;
+use crate::log::{Cleaner, CleanerLimits, Log};
 use crate::metadata::{ConfigResource, ConfigResourceType, MetadataImage};
 use crate::partition::{Partitions, overrides_of};
 use crate::quorum::{Change, Subscription};
@@ -23,6 +25,9 @@ use crate::types::{BrokerId, Offset, TopicId, TopicName};
 
 /// How often files whose time has come are looked for.
 const DELETION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often logs are looked at whose topic has set `flush.ms`.
+const FLUSH_INTERVAL_MS_MAX: i64 = 500;
 
 /// Everything that was started here.
 pub struct Background {
@@ -44,7 +49,16 @@ impl Background {
         let ms = |interval_ms: i64| Duration::from_millis(interval_ms.max(1) as u64);
         let checkpoint_ms = i64::from(log.log_flush_offset_checkpoint_interval_ms);
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
-        let tasks = vec![
+        let cleaner = Arc::new(Cleaner::default());
+        let cleaners = 0..node.config().broker.cleaner.log_cleaner_threads.max(0);
+        let cleaners = cleaners.map(|_| {
+            let work = clean(node.clone(), cleaner.clone(), stopping.clone());
+            tasks::spawn(work)
+        });
+        let flush_ms = log
+            .log_flush_scheduler_interval_ms
+            .min(FLUSH_INTERVAL_MS_MAX);
+        let mut tasks = vec![
             tasks::spawn(until(
                 stopping.clone(),
                 follow(node.clone(), image, changes),
@@ -53,10 +67,12 @@ impl Background {
             every(ms(log.log_retention_check_interval_ms), apply_retention),
             every(ms(checkpoint_ms), checkpoint),
             every(ms(expiration_ms), expire_producers),
+            every(ms(flush_ms), |node| node.partitions.flush_overdue()),
             every(DELETION_INTERVAL, |node| {
                 node.partitions.run_deletions(node.clock.now_ms())
             }),
         ];
+        tasks.extend(cleaners);
         Background { tasks }
     }
 
@@ -189,6 +205,74 @@ async fn flush_rolled(mut rolled: mpsc::UnboundedReceiver<Arc<Log>>) {
             Err(error) => tracing::error!("flushing failed: {error}"),
         }
     }
+}
+
+/// Compacts for as long as there is something to compact, then rests. Nothing ends it but the stop
+/// of the node: a log that fails is left to later by [`Cleaner`], a panic is one more failure.
+async fn clean(node: Arc<Node>, cleaner: Arc<Cleaner>, mut stopping: watch::Receiver<bool>) {
+    loop {
+        let (for_work, to_clean, stop) = (node.clone(), cleaner.clone(), stopping.clone());
+        let cleaned = tasks::spawn_blocking(move || clean_next(&for_work, &to_clean, &stop)).await;
+        if let Err(error) = &cleaned {
+            tracing::error!("compaction failed: {error}");
+        }
+        let rest = match cleaned {
+            Ok(true) => Duration::ZERO,
+            _ => {
+                let backoff_ms = node.config().broker.cleaner.log_cleaner_backoff_ms;
+                Duration::from_millis(backoff_ms.max(100) as u64)
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(rest) => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+/// `false`: there was nothing to do.
+fn clean_next(node: &Node, cleaner: &Cleaner, stopping: &watch::Receiver<bool>) -> bool {
+    let config = &node.config().broker.cleaner;
+    let started = node.clock.monotonic();
+    let done_bytes = AtomicU64::new(0);
+    let pace = |bytes: u64| {
+        let done_bytes = done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let due_s = done_bytes as f64 / config.log_cleaner_io_max_bytes_per_second.max(1.0);
+        let due = Duration::try_from_secs_f64(due_s).unwrap_or(Duration::MAX);
+        let ahead = due.saturating_sub(node.clock.monotonic() - started);
+        if ahead > Duration::ZERO {
+            let rest = tokio::time::sleep(ahead);
+            let mut stopping = stopping.clone();
+            Handle::current().block_on(async move {
+                tokio::select! {
+                    () = rest => {}
+                    _ = stopping.wait_for(|stop| *stop) => {}
+                }
+            });
+        }
+        !*stopping.borrow()
+    };
+    let threads = config.log_cleaner_threads.max(1) as u64;
+    let limits = CleanerLimits {
+        now: node.clock.now_ms(),
+        map_bytes_max: config.log_cleaner_dedupe_buffer_size.max(0) as u64 / threads,
+        pace: &pace,
+    };
+    let partitions = node.partitions.all();
+    let logs = partitions
+        .iter()
+        .map(|partition| (partition.log.clone(), partition.high_watermark()));
+    let Some((log, result)) = cleaner.clean_next(logs, &limits) else {
+        return false;
+    };
+    let of_log = partitions.iter().find(|p| Arc::ptr_eq(&p.log, &log));
+    if let (Some(partition), Ok(cleaned)) = (of_log, result) {
+        for deletion in cleaned.deletions {
+            node.partitions
+                .delete_later(partition.log_dir.clone(), deletion);
+        }
+    }
+    true
 }
 
 fn apply_retention(node: &Node) {

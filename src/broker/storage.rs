@@ -36,6 +36,8 @@ pub fn open(
     let mut cluster_id: Option<(PathBuf, String)> = None;
     for path in config.broker.log_dirs() {
         let dir = LogDir::open(disk.clone(), Path::new(path), files.clone())?;
+        let reserve_bytes = config.broker.log.klamm_log_dir_reserve_bytes;
+        dir.set_reserve_bytes(reserve_bytes.max(0) as u64);
         if let Some(meta) = dir.meta_properties()? {
             check_node(&dir, &meta, node_id)?;
             check_cluster(&dir, &meta, &cluster_id)?;

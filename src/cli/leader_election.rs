@@ -72,33 +72,7 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         return Err(Exit::usage(PURPOSE, OPTIONS));
     }
     help_or_version(&options, OPTIONS, PURPOSE)?;
-    let missing = ["election-type", "bootstrap-server"]
-        .into_iter()
-        .filter(|n| !options.has(n));
-    let missing: Vec<&str> = missing.collect();
-    if !missing.is_empty() {
-        let text = format!("Missing required option(s): {}", missing.join(", "));
-        return Err(Exit::caught(FAILED, &text));
-    }
-    let sources = ["topic", "all-topic-partitions", "path-to-json-file"];
-    if sources.iter().filter(|name| options.has(name)).count() != 1 {
-        let text = format!(
-            "One and only one of the following options is required: {}",
-            sources.join(", ")
-        );
-        return Err(Exit::caught(FAILED, &text));
-    }
-    if options.has("topic") != options.has("partition") {
-        let name = if options.has("topic") {
-            "partition"
-        } else {
-            "topic"
-        };
-        return Err(Exit::caught(
-            FAILED,
-            &format!("Missing required option(s): {name}"),
-        ));
-    }
+    check_options(&options)?;
     let kind = options
         .one("election-type")
         .map_err(caught)?
@@ -145,6 +119,37 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         }
     }
     report(io, name, results)
+}
+
+fn check_options(options: &Options) -> Done {
+    let missing = ["election-type", "bootstrap-server"]
+        .into_iter()
+        .filter(|n| !options.has(n));
+    let missing: Vec<&str> = missing.collect();
+    if !missing.is_empty() {
+        let text = format!("Missing required option(s): {}", missing.join(", "));
+        return Err(Exit::caught(FAILED, &text));
+    }
+    let sources = ["topic", "all-topic-partitions", "path-to-json-file"];
+    if sources.iter().filter(|name| options.has(name)).count() != 1 {
+        let text = format!(
+            "One and only one of the following options is required: {}",
+            sources.join(", ")
+        );
+        return Err(Exit::caught(FAILED, &text));
+    }
+    if options.has("topic") != options.has("partition") {
+        let name = if options.has("topic") {
+            "partition"
+        } else {
+            "topic"
+        };
+        return Err(Exit::caught(
+            FAILED,
+            &format!("Missing required option(s): {name}"),
+        ));
+    }
+    Ok(())
 }
 
 fn partitions(options: &Options) -> Result<Option<Vec<(String, i32)>>, Exit> {

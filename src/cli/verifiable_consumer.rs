@@ -120,18 +120,22 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         is_verbose: given.has("--verbose"),
     };
     session.event(io, "startup_complete", "");
-    let ended = tokio::select! {
-        ended = session.read(io) => ended,
-        _ = tokio::signal::ctrl_c() => Ok(()),
+    let (ended, is_stopped) = tokio::select! {
+        ended = session.read(io) => (ended, false),
+        _ = tokio::signal::ctrl_c() => (Ok(()), true),
     };
+    if is_stopped {
+        session.event(io, "shutdown_requested", "");
+    }
     let partitions = session.partitions_json();
     let left = session.consumer.leave(&mut session.member).await;
-    session.event(
-        io,
-        "partitions_revoked",
-        &format!(",\"partitions\":{partitions}"),
-    );
+    let partitions = format!(",\"partitions\":{partitions}");
+    session.event(io, "partitions_revoked", &partitions);
     session.event(io, "shutdown_complete", "");
+    if !is_stopped {
+        // Kafka's tool says this from its exit, whatever led there.
+        session.event(io, "shutdown_requested", "");
+    }
     ended
         .and(left)
         .map_err(|error| Exit::error(error.exception()))

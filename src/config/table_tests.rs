@@ -38,6 +38,7 @@ fn cells(row: &Row, with_scope: bool) -> Vec<String> {
 
 fn same_as_listed<'a>(rows: impl Iterator<Item = &'a Row>, text: &str, with_scope: bool) {
     let ours: BTreeMap<_, _> = rows
+        .filter(|row| !row.name.starts_with("klamm."))
         .map(|row| (row.name.to_owned(), cells(row, with_scope)))
         .collect();
     assert_eq!(ours, listed(text));

@@ -217,10 +217,13 @@ fn add_entries(batch: &Batch, from: Offset, entries: &mut Vec<LogEntry>) -> Resu
 }
 
 /// What a coordinator makes of an append that failed.
-fn of_append(error: &AppendError) -> ErrorCode {
+pub(super) fn of_append(error: &AppendError) -> ErrorCode {
     match error {
         AppendError::Storage(
-            LogError::Offline { .. } | LogError::Io { .. } | LogError::Corrupt { .. },
+            LogError::Offline { .. }
+            | LogError::Full { .. }
+            | LogError::Io { .. }
+            | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
         AppendError::Storage(LogError::Closed { .. }) => ErrorCode::NotLeaderOrFollower,
         AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,

@@ -21,7 +21,7 @@ use crate::types::{Offset, TimestampMs};
 
 use super::config::LogConfig;
 use super::error::{AppendError, LogError};
-use super::log::{AppendContext, Appended, Log, Writer};
+use super::log::{AppendContext, Appended, Log, Origin, Writer};
 use super::names::Kind;
 use super::producer_snapshot;
 use super::producer_state::{TxnChange, Verdict};
@@ -75,6 +75,9 @@ impl Log {
                     unflushed_records: writer.unflushed_records,
                 });
             }
+        }
+        if context.origin == Origin::Client {
+            self.dir.core.check_room(batch.size_bytes() as u64)?;
         }
         let batches = std::slice::from_ref(&batch);
         self.append(&mut writer, &config, batches, context.now)
@@ -290,8 +293,13 @@ impl Log {
             writer.is_dir_dirty = true;
         }
         let position = u64::from(segment.log_bytes);
-        let write = || write_run(&*file, run, position);
-        self.dir.change("write", &segment, Kind::Log, write)?;
+        self.dir.core.check_online()?;
+        match write_run(&*file, run, position) {
+            Err(error) if is_no_space(&error) => {
+                return Err(self.take_back(&segment, &*file, error));
+            }
+            written => self.dir.change("write", &segment, Kind::Log, || written)?,
+        }
         let mut aborted = Vec::new();
         for batch in run {
             // A marker that cannot be read was refused before.
@@ -309,6 +317,23 @@ impl Log {
         }
         self.start_write_back(writer, config, &*file);
         Ok(())
+    }
+
+    /// A write for which there was no space. Nothing of it was shown or counted, so the log is what
+    /// it was once the file is: then producers are refused until there is space. Cutting a file
+    /// needs none. If that fails too, the directory is offline.
+    fn take_back(&self, segment: &Segment, file: &dyn File, error: io::Error) -> LogError {
+        let cut = || {
+            file.set_len(u64::from(segment.log_bytes))
+                .map_err(|_| error)
+        };
+        match self.dir.change("write", segment, Kind::Log, cut) {
+            Ok(()) => {
+                self.dir.core.room.is_used_up();
+                self.dir.core.full()
+            }
+            Err(error) => error,
+        }
     }
 
     /// Keeps the open transactions up to date; the entry of the transaction index, if it is one.
@@ -419,6 +444,11 @@ impl Log {
             writer.written_back_bytes = log_bytes;
         }
     }
+}
+
+fn is_no_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 /// One vectored write.

@@ -62,8 +62,8 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    /// The age at which a segment is closed. A compacted topic's records must come into the reach of
-    /// the cleaner in time.
+    /// The age at which a segment is closed. A compacted topic's records must come into the reach
+    /// of the cleaner in time.
     pub fn segment_ms_max(&self) -> i64 {
         match self.compact {
             true => self.segment_ms.min(self.max_compaction_lag_ms.max(1)),

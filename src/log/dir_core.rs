@@ -2,7 +2,8 @@
 //!
 //! A write, sync, rename or removal that fails takes the directory offline for good. What was in
 //! memory may then be ahead of the disk, or the disk ahead of it; nobody uses either any more, so
-//! there is no undo code anywhere. The next start reads the files.
+//! there is no undo code, but for one case: an append for which there is no space
+//! (`Log::append_run`). The next start reads the files.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -19,6 +20,7 @@ use super::checkpoint;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::log::{Deletion, Log};
+use super::room::Room;
 
 pub(super) struct DirCore {
     pub disk: Arc<dyn Disk>,
@@ -27,6 +29,7 @@ pub(super) struct DirCore {
     pub logs: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
+    pub room: Room,
     offline: OnceLock<String>,
     /// Deleted partitions that may still have a line in `recovery-point-offset-checkpoint`.
     /// The number tells one deletion from a later one of the same name.
@@ -44,6 +47,7 @@ impl DirCore {
             path: path.to_owned(),
             logs: Mutex::new(BTreeMap::new()),
             deletions: Mutex::new(Vec::new()),
+            room: Room::default(),
             offline: OnceLock::new(),
             stale_points: Mutex::new(BTreeMap::new()),
             deleted_count: AtomicU64::new(0),
@@ -95,6 +99,19 @@ impl DirCore {
                 source,
             }
         })
+    }
+
+    pub fn check_room(&self, bytes: u64) -> Result<(), LogError> {
+        match self.room.take(&*self.disk, &self.path, bytes) {
+            true => Ok(()),
+            false => Err(self.full()),
+        }
+    }
+
+    pub fn full(&self) -> LogError {
+        LogError::Full {
+            dir: self.path.clone(),
+        }
     }
 
     /// Writes a file in one go, without making it durable.

@@ -2,6 +2,7 @@
 //!
 //! 1. A failed write, sync, rename or removal takes the whole log directory offline: whoever meets
 //!    it gets [`LogError::Io`], everyone after that [`LogError::Offline`]. It is never retried.
+//!    The one exception is an append that meets the end of the space and can be taken back.
 //! 2. A refused append ([`AppendError`] other than `Storage`) has changed nothing.
 
 use std::io;
@@ -14,6 +15,9 @@ use crate::types::{Offset, ProducerEpoch, ProducerId, TopicPartition};
 pub enum LogError {
     #[error("log directory {dir} is offline")]
     Offline { dir: PathBuf },
+    /// Nothing was changed; it works again when there is space.
+    #[error("log directory {dir} has no room")]
+    Full { dir: PathBuf },
     /// Closed by a clean stop, or deleted.
     #[error("the log of {topic_partition} is closed")]
     Closed { topic_partition: TopicPartition },

@@ -3,8 +3,8 @@
 //!
 //! Locks, in the order they are taken:
 //!
-//! 1. `flushing`: held by flush, truncation, retention, replacing and close, over slow calls. Nobody
-//!    else waits for it.
+//! 1. `flushing`: held by flush, truncation, retention, replacing and close, over slow calls.
+//!    Nobody else waits for it.
 //! 2. `swapping`: held while a compacted segment gets its names. A reader that finds a file missing
 //!    waits for it, and holds no other lock then.
 //! 3. `writer`: held by an append over its one write. Readers never take it.

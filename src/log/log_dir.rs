@@ -424,6 +424,11 @@ impl LogDir {
         self.core.offline_reason().map(str::to_owned)
     }
 
+    /// What producers may not use of the file system.
+    pub fn set_reserve_bytes(&self, reserve_bytes: u64) {
+        self.core.room.set_reserve_bytes(reserve_bytes);
+    }
+
     pub fn space(&self) -> Result<Space, LogError> {
         let path = &self.core.path;
         let space = self.core.disk.space(path);

@@ -34,6 +34,7 @@ mod recovery;
 mod replace;
 mod replay;
 mod retention;
+mod room;
 mod scan;
 mod segment;
 mod slice;

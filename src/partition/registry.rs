@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, watch};
@@ -35,6 +36,10 @@ pub struct Partitions {
     found: Mutex<HashMap<TopicPartition, Found>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     rolled: mpsc::UnboundedSender<Arc<Log>>,
+    /// Those that have something to flush and a limit for how long it may wait, and since when.
+    unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
+    /// A topic has set `flush.ms`: else nobody looks.
+    has_flush_ms: AtomicBool,
     observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
 }
@@ -71,6 +76,8 @@ impl Partitions {
             found: Mutex::default(),
             deletions: Mutex::default(),
             rolled,
+            unflushed: Mutex::default(),
+            has_flush_ms: AtomicBool::new(false),
             observers: RwLock::default(),
             applied: watch::Sender::new(Offset::NONE),
         }
@@ -267,6 +274,7 @@ impl Partitions {
                 return;
             }
         };
+        self.note_flush_ms(config);
         let partition = Partition::new(NewPartition {
             topic_id: topic.id,
             log,
@@ -370,6 +378,36 @@ impl Partitions {
         }
     }
 
+    /// Flushes what has waited for `flush.ms`.
+    pub fn flush_overdue(&self) {
+        if !self.has_flush_ms.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = self.clock.now_ms();
+        let mut unflushed = self.unflushed.lock();
+        let before = std::mem::take(&mut *unflushed);
+        for partition in self.all() {
+            let flush_ms = partition.topic_config().flush_ms;
+            let is_flushed = partition.log.recovery_point() >= partition.log.log_end_offset();
+            if flush_ms == i64::MAX || is_flushed {
+                continue;
+            }
+            let topic_partition = &partition.topic_partition;
+            let since = before.get(topic_partition).copied().unwrap_or(now);
+            if now.0 - since.0 < flush_ms {
+                unflushed.insert(topic_partition.clone(), since);
+            } else if let Err(error) = partition.log.flush() {
+                tracing::error!(%topic_partition, "flush failed: {error}");
+            }
+        }
+    }
+
+    fn note_flush_ms(&self, config: &PartitionConfig) {
+        if config.topic.flush_ms < i64::MAX {
+            self.has_flush_ms.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn say_what_is_stray(&self) {
         for topic_partition in self.found.lock().keys() {
             tracing::warn!(%topic_partition, "on disk and not in the metadata; left alone");
@@ -412,6 +450,7 @@ impl Partitions {
             return;
         }
         let config = PartitionConfig::of_topic(node, image, &topic.name);
+        self.note_flush_ms(&config);
         for partition in partitions {
             partition.configure(config.clone());
         }

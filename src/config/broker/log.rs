@@ -64,6 +64,9 @@ config_table! {
     Long "log.dir.failure.timeout.ms" = "30000", [AtLeast(1)], Low, ReadOnly
         => log_dir_failure_timeout_ms: i64,
         "How long a broker whose directory failed tries to tell the controller before it stops.";
+    Long "klamm.log.dir.reserve.bytes" = "67108864", [AtLeast(0)], Medium internal, ReadOnly
+        => klamm_log_dir_reserve_bytes: i64,
+        "Klamm's own: what producers may not use of a log directory's file system.";
     Int "message.max.bytes" = "1048588", [AtLeast(0)], High, ClusterWide
         "The largest batch of records, as it is stored, that a producer may append.";
     Int "max.decompressed.message.bytes" = "2147483639", [Between(1, 2_147_483_639)],

@@ -10,9 +10,9 @@ use std::time::Duration;
 use super::markers::{MarkerTargets, Written};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
-
+use crate::coordinator::topic_log::of_append;
 use crate::host::Clock;
-use crate::log::{AppendError, LogError, Origin};
+use crate::log::Origin;
 use crate::machine::group::command::EndTransaction;
 use crate::machine::transaction::{
     ProducerIdAndEpoch, TransactionResult, TransactionVersion, TxnMarkers,
@@ -191,22 +191,6 @@ fn append(marker: Marker, partition: &Partition, clock: &dyn Clock) -> Result<Of
             tracing::warn!(%topic_partition, "a marker was not written: {error}");
             Err(of_append(&error))
         }
-    }
-}
-
-fn of_append(error: &AppendError) -> ErrorCode {
-    match error {
-        AppendError::Storage(LogError::Closed { .. }) => ErrorCode::NotLeaderOrFollower,
-        AppendError::Storage(
-            LogError::Offline { .. } | LogError::Io { .. } | LogError::Corrupt { .. },
-        ) => ErrorCode::KafkaStorageError,
-        AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
-        AppendError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
-        AppendError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
-        AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
-        AppendError::OutOfOrderSequence { .. }
-        | AppendError::UnexpectedOffset { .. }
-        | AppendError::Malformed { .. } => ErrorCode::UnknownServerError,
     }
 }
 

@@ -129,10 +129,10 @@ fn run(fixture: &mut Fixture, model: &mut Model, step: Put, now: &mut i64) {
                 model.records.sort();
             }
         }
-        Put::Clean => drop(clean(fixture, *now)),
+        Put::Clean => drop(clean(fixture, *now).unwrap()),
         Put::CleanLater => {
             *now += 2 * DAY_MS;
-            clean(fixture, *now);
+            clean(fixture, *now).unwrap();
         }
         Put::Reopen => {
             fixture.reopen_after_kill();

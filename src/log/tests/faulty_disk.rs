@@ -81,6 +81,8 @@ struct State {
     changes: u64,
     reads: u64,
     fail_at: Option<u64>,
+    /// The failure is that there is no space.
+    is_full: bool,
     failed: bool,
     /// Changes that were tried after the failure.
     changes_after_failure: u64,
@@ -121,6 +123,12 @@ impl FaultyDisk {
     pub fn fail_at(&self, n: u64) {
         let mut state = self.state.lock();
         state.fail_at = Some(state.changes + n);
+    }
+
+    /// As `fail_at`, for want of space.
+    pub fn fill_at(&self, n: u64) {
+        self.fail_at(n);
+        self.state.lock().is_full = true;
     }
 
     pub fn has_failed(&self) -> bool {
@@ -179,7 +187,10 @@ impl FaultyDisk {
         }
         if state.fail_at == Some(state.changes) {
             state.failed = true;
-            return Err(io::Error::other("the disk is broken"));
+            return Err(match state.is_full {
+                true => io::ErrorKind::StorageFull.into(),
+                false => io::Error::other("the disk is broken"),
+            });
         }
         Ok(())
     }

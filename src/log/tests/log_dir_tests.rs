@@ -267,3 +267,57 @@ fn a_log_that_was_never_flushed_may_be_lost_by_a_power_cut_only() {
         .read(&path.join("t-0/partition.metadata"));
     assert!(!found.unwrap().is_empty());
 }
+
+#[test]
+fn below_the_reserve_producers_are_refused_and_nothing_else_is() {
+    let disk = super::faulty_disk::FaultyDisk::new();
+    let path = disk.root();
+    let mut fixture = Fixture::on(Arc::new(disk.clone()), &path, small());
+    fixture.open();
+    fixture.create();
+    fixture.append(batch(1));
+    // The disk says that 500 bytes are there.
+    fixture.dir().set_reserve_bytes(450);
+    let refused = fixture.log().append_as_leader(batch(3), &client(0));
+    assert!(matches!(
+        refused,
+        Err(AppendError::Storage(LogError::Full { .. }))
+    ));
+    assert_eq!(fixture.dir().offline_reason(), None);
+    assert_eq!(all_batches(fixture.log()).len(), 1);
+    let coordinators = fixture.log().append_as_leader(batch(3), &coordinator());
+    assert_eq!(coordinators.unwrap().base_offset, Offset(1));
+    fixture.log().flush().unwrap();
+    fixture.dir().set_reserve_bytes(100);
+    assert_eq!(fixture.append(batch(3)).base_offset, Offset(4));
+    fixture.reopen_after_kill();
+    assert_eq!(fixture.log().log_end_offset(), Offset(7));
+}
+
+#[test]
+fn an_append_without_space_is_taken_back() {
+    let disk = super::faulty_disk::FaultyDisk::new();
+    let path = disk.root();
+    let mut fixture = Fixture::on(Arc::new(disk.clone()), &path, small());
+    fixture.open();
+    fixture.create();
+    fixture.append(idempotent(1, 0, 0, 2));
+    disk.fill_at(1);
+    let next = idempotent(1, 0, 2, 3);
+    let refused = fixture.log().append_as_leader(next.clone(), &client(0));
+    assert!(matches!(
+        refused,
+        Err(AppendError::Storage(LogError::Full { .. }))
+    ));
+    assert_eq!(fixture.dir().offline_reason(), None);
+    assert_eq!(fixture.log().log_end_offset(), Offset(2));
+    // The same batch again, as a producer does.
+    let appended = fixture.append(next);
+    assert_eq!(
+        (appended.base_offset, appended.is_duplicate),
+        (Offset(2), false)
+    );
+    let report = fixture.reopen_after_kill();
+    assert_eq!(report.partitions[0].truncated_bytes, 0);
+    assert_eq!(all_batches(fixture.log()).len(), 2);
+}
