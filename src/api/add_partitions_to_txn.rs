@@ -98,7 +98,9 @@ fn refused(context: &Context, partitions: &BTreeSet<TopicPartition>) -> Errors {
         }
     };
     let partitions = partitions.iter();
-    partitions.filter_map(|at| Some((at.clone(), error_of(at)?))).collect()
+    partitions
+        .filter_map(|at| Some((at.clone(), error_of(at)?)))
+        .collect()
 }
 
 /// In the order of the request; what it names twice is answered once.
@@ -113,7 +115,10 @@ fn results(
         for partition in topic.partitions.iter().copied() {
             let topic = topic.name.0.as_str().into();
             let at = TopicPartition { topic, partition };
-            let error = errors.get(&at).copied().unwrap_or(ErrorCode::UnknownServerError);
+            let error = errors
+                .get(&at)
+                .copied()
+                .unwrap_or(ErrorCode::UnknownServerError);
             if told.insert(at) {
                 partitions.push(
                     AddPartitionsToTxnPartitionResult::default()

@@ -18,24 +18,33 @@ pub fn handle(context: Context, request: AlterConfigsRequest) -> Handled<AlterCo
             resource
                 .configs
                 .iter()
-                .map(|c| (c.name.to_string(), c.value.as_ref().map(ToString::to_string)))
+                .map(|c| {
+                    (
+                        c.name.to_string(),
+                        c.value.as_ref().map(ToString::to_string),
+                    )
+                })
                 .collect(),
         ),
     });
     let resources: Vec<AlterResource> = resources.collect();
     Handled::later(async move {
         let results = alter(&context.node, resources, request.validate_only).await;
-        let responses = request.resources.into_iter().zip(results).map(|(resource, result)| {
-            let response = AlterConfigsResourceResponse::default()
-                .with_resource_type(resource.resource_type)
-                .with_resource_name(resource.resource_name);
-            match result {
-                Ok(()) => response.with_error_message(None),
-                Err(rejection) => response
-                    .with_error_code(rejection.code.code())
-                    .with_error_message(rejection.message.as_deref().map(view::text)),
-            }
-        });
+        let responses = request
+            .resources
+            .into_iter()
+            .zip(results)
+            .map(|(resource, result)| {
+                let response = AlterConfigsResourceResponse::default()
+                    .with_resource_type(resource.resource_type)
+                    .with_resource_name(resource.resource_name);
+                match result {
+                    Ok(()) => response.with_error_message(None),
+                    Err(rejection) => response
+                        .with_error_code(rejection.code.code())
+                        .with_error_message(rejection.message.as_deref().map(view::text)),
+                }
+            });
         AlterConfigsResponse::default().with_responses(responses.collect())
     })
 }

@@ -54,12 +54,19 @@ fn check_values(context: &Context, request: &Value) -> Result<(), ErrorCode> {
         return Err(ErrorCode::InvalidRequest);
     }
     let cluster_id = text("cluster_id");
-    let node_id = request.get("node_id").and_then(Value::as_integer).unwrap_or(NO_NODE_ID);
+    let node_id = request
+        .get("node_id")
+        .and_then(Value::as_integer)
+        .unwrap_or(NO_NODE_ID);
     match (cluster_id, node_id) {
         (None, NO_NODE_ID) => {}
         (None, _) | (_, NO_NODE_ID) => return Err(ErrorCode::InvalidRequest),
         (Some(cluster_id), node_id) => {
-            let this_cluster = context.node.image().cluster_id().is_some_and(|id| **id == *cluster_id);
+            let this_cluster = context
+                .node
+                .image()
+                .cluster_id()
+                .is_some_and(|id| **id == *cluster_id);
             if !this_cluster || node_id != i64::from(context.node.broker_id.0) {
                 return Err(ErrorCode::RebootstrapRequired);
             }
@@ -74,14 +81,19 @@ fn refused(error: ErrorCode) -> ApiVersionsResponse {
 }
 
 fn note_software(context: &Context, name: &str, version: &str) {
-    let _ = context.connection.software.set((name.to_owned(), version.to_owned()));
+    let _ = context
+        .connection
+        .software
+        .set((name.to_owned(), version.to_owned()));
     tracing::debug!(peer = %context.connection.peer, name, version, "client software");
 }
 
 fn answer(context: &Context) -> ApiVersionsResponse {
     let api_keys = APIS.iter().map(|row| {
         let listed = ApiVersion::default().with_api_key(row.key);
-        listed.with_min_version(row.listed_min).with_max_version(row.max)
+        listed
+            .with_min_version(row.listed_min)
+            .with_max_version(row.max)
     });
     let answer = ApiVersionsResponse::default().with_api_keys(api_keys.collect());
     if context.api_version < VERSION_SOFTWARE {
@@ -89,7 +101,9 @@ fn answer(context: &Context) -> ApiVersionsResponse {
     }
     let hides_zero = context.api_version <= VERSION_HIDES_ZERO;
     let image = context.node.image();
-    let supported = SUPPORTED_FEATURES.iter().filter(|f| f.min_version > 0 || !hides_zero);
+    let supported = SUPPORTED_FEATURES
+        .iter()
+        .filter(|f| f.min_version > 0 || !hides_zero);
     let supported = supported.map(|feature| {
         SupportedFeatureKey::default()
             .with_name(StrBytes::from_static_str(feature.name))
@@ -98,7 +112,9 @@ fn answer(context: &Context) -> ApiVersionsResponse {
     });
     let finalized = image.features().iter().map(|(name, level)| {
         let feature = FinalizedFeatureKey::default().with_name(view::text(name));
-        feature.with_min_version_level(*level).with_max_version_level(*level)
+        feature
+            .with_min_version_level(*level)
+            .with_max_version_level(*level)
     });
     answer
         .with_supported_features(supported.collect())
@@ -109,7 +125,9 @@ fn answer(context: &Context) -> ApiVersionsResponse {
 /// `[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?`
 fn is_software_word(word: &str) -> bool {
     let bytes = word.as_bytes();
-    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return false;
+    };
     let inner = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-' || *b == b'.';
     first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() && bytes.iter().all(inner)
 }
@@ -122,7 +140,9 @@ pub fn unsupported(frame: &Bytes) -> Result<Answer, CloseReason> {
     let header = RequestHeader::read(frame);
     let (header, _) = header.map_err(|malformed| CloseReason::Malformed {
         api: row.name,
-        version: frame.get(2..4).map_or(-1, |bytes| i16::from_be_bytes([bytes[0], bytes[1]])),
+        version: frame
+            .get(2..4)
+            .map_or(-1, |bytes| i16::from_be_bytes([bytes[0], bytes[1]])),
         reason: malformed.to_string(),
     })?;
     let mut buffer = BytesMut::with_capacity(24);

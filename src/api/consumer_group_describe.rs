@@ -22,13 +22,22 @@ pub fn handle(
     request: ConsumerGroupDescribeRequest,
 ) -> Handled<ConsumerGroupDescribeResponse> {
     Handled::later(async move {
-        let groups = request.group_ids.iter().map(|group| group.0.as_str().into()).collect();
+        let groups = request
+            .group_ids
+            .iter()
+            .map(|group| group.0.as_str().into())
+            .collect();
         let operations = if request.include_authorized_operations {
             view::GROUP_OPERATIONS
         } else {
             view::OPERATIONS_NOT_ASKED
         };
-        let described = context.node.groups.consumer_group_describe(groups).await.into_iter();
+        let described = context
+            .node
+            .groups
+            .consumer_group_describe(groups)
+            .await
+            .into_iter();
         let groups = described.map(|group| answer(context.api_version, group, operations));
         ConsumerGroupDescribeResponse::default().with_groups(groups.collect())
     })
@@ -38,7 +47,10 @@ fn answer(version: i16, group: ConsumerDescribedGroup, operations: i32) -> Descr
     let is_found = group.error == ErrorCode::None;
     let message = (group.error == ErrorCode::GroupIdNotFound)
         .then(|| view::text(&format!("Group {} not found.", group.group)));
-    let members = group.members.into_iter().map(|member| answer_member(version, member));
+    let members = group
+        .members
+        .into_iter()
+        .map(|member| answer_member(version, member));
     DescribedGroup::default()
         .with_error_code(group.error.code())
         .with_error_message(message)
@@ -48,13 +60,23 @@ fn answer(version: i16, group: ConsumerDescribedGroup, operations: i32) -> Descr
         .with_assignment_epoch(group.assignment_epoch)
         .with_assignor_name(view::text(&group.assignor_name))
         .with_members(members.collect())
-        .with_authorized_operations(if is_found { operations } else { view::OPERATIONS_NOT_ASKED })
+        .with_authorized_operations(if is_found {
+            operations
+        } else {
+            view::OPERATIONS_NOT_ASKED
+        })
 }
 
 fn answer_member(version: i16, member: ConsumerDescribedMember) -> Member {
-    let names = member.subscribed_topic_names.iter().map(|name| WireName(view::text(name)));
-    let member_type =
-        if version >= VERSION_MEMBER_TYPE { member.member_type } else { MEMBER_TYPE_UNKNOWN };
+    let names = member
+        .subscribed_topic_names
+        .iter()
+        .map(|name| WireName(view::text(name)));
+    let member_type = if version >= VERSION_MEMBER_TYPE {
+        member.member_type
+    } else {
+        MEMBER_TYPE_UNKNOWN
+    };
     Member::default()
         .with_member_id(view::text(&member.member_id))
         .with_instance_id(wire(member.instance_id.as_deref()))

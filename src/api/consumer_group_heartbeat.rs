@@ -22,7 +22,10 @@ pub fn handle(
     request: ConsumerGroupHeartbeatRequest,
 ) -> Handled<ConsumerGroupHeartbeatResponse> {
     let names = request.subscribed_topic_names.map(|names| {
-        names.iter().map(|name| name.0.to_string()).collect::<Vec<_>>()
+        names
+            .iter()
+            .map(|name| name.0.to_string())
+            .collect::<Vec<_>>()
     });
     let owned_partitions = request.topic_partitions.map(|topics| {
         let mut partitions = TopicPartitions::new();
@@ -48,7 +51,13 @@ pub fn handle(
         random_id: random::uuid(),
     };
     Handled::later(async move {
-        answer(context.node.groups.consumer_group_heartbeat(heartbeat).await)
+        answer(
+            context
+                .node
+                .groups
+                .consumer_group_heartbeat(heartbeat)
+                .await,
+        )
     })
 }
 

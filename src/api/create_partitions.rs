@@ -37,7 +37,10 @@ pub fn handle(
             Err(quorum_error) => {
                 let names = topics.iter().map(|topic| topic.name.clone());
                 let not_done = not_done(names, error::of_quorum(&quorum_error));
-                not_done.into_iter().map(|(name, error)| answer(&name, Some(error))).collect()
+                not_done
+                    .into_iter()
+                    .map(|(name, error)| answer(&name, Some(error)))
+                    .collect()
             }
         };
         CreatePartitionsResponse::default().with_results(results)
@@ -47,11 +50,19 @@ pub fn handle(
 fn new_partitions(topic: &CreatePartitionsTopic) -> NewPartitions {
     let assignments = topic.assignments.as_ref().map(|assignments| {
         let replicas = assignments.iter().map(|assignment| {
-            assignment.broker_ids.iter().map(|id| BrokerId(id.0)).collect()
+            assignment
+                .broker_ids
+                .iter()
+                .map(|id| BrokerId(id.0))
+                .collect()
         });
         replicas.collect()
     });
-    NewPartitions { name: topic.name.0.as_str().into(), count: topic.count, assignments }
+    NewPartitions {
+        name: topic.name.0.as_str().into(),
+        count: topic.count,
+        assignments,
+    }
 }
 
 fn answer(name: &str, error: Option<PlanError>) -> CreatePartitionsTopicResult {

@@ -1,12 +1,12 @@
 //! CreateTopics (key 19).
 
+use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::create_topics_request::{
     CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
 };
 use kafka_protocol::messages::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse,
 };
-use kafka_protocol::messages::TopicName as WireName;
 
 use super::by_topic::{not_done, timeout};
 use super::codec::Handled;
@@ -24,8 +24,10 @@ pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateT
         let topics: Vec<NewTopic> = request.topics.iter().map(new_topic).collect();
         let timeout = timeout(request.timeout_ms);
         let validate_only = request.validate_only;
-        let created =
-            context.node.create_topics_within(timeout, topics.clone(), validate_only).await;
+        let created = context
+            .node
+            .create_topics_within(timeout, topics.clone(), validate_only)
+            .await;
         let results = match created {
             Ok(created) => created
                 .into_iter()
@@ -34,7 +36,10 @@ pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateT
             Err(quorum_error) => {
                 let names = topics.iter().map(|topic| topic.name.as_str());
                 let not_done = not_done(names, error::of_quorum(&quorum_error));
-                not_done.iter().map(|(name, error)| refused(name, error)).collect()
+                not_done
+                    .iter()
+                    .map(|(name, error)| refused(name, error))
+                    .collect()
             }
         };
         CreateTopicsResponse::default().with_topics(results)
@@ -47,7 +52,10 @@ fn new_topic(topic: &CreatableTopic) -> NewTopic {
         (assigned.partition_index, replicas.collect())
     };
     let config = |config: &CreatableTopicConfig| {
-        (config.name.to_string(), config.value.as_ref().map(ToString::to_string))
+        (
+            config.name.to_string(),
+            config.value.as_ref().map(ToString::to_string),
+        )
     };
     NewTopic {
         name: topic.name.0.to_string(),

@@ -48,5 +48,8 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
 /// A group that is named twice is deleted, and answered, once.
 fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<GroupName> {
     let mut seen = BTreeSet::new();
-    names.filter(|name| seen.insert(*name)).map(Into::into).collect()
+    names
+        .filter(|name| seen.insert(*name))
+        .map(Into::into)
+        .collect()
 }

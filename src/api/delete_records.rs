@@ -18,7 +18,10 @@ const NO_LOW_WATERMARK: i64 = -1;
 pub fn handle(context: Context, request: DeleteRecordsRequest) -> Handled<DeleteRecordsResponse> {
     let asked = request.topics.into_iter().map(|topic| {
         let partitions = topic.partitions.into_iter();
-        (topic.name, partitions.map(|wanted| (wanted.partition_index, Offset(wanted.offset))))
+        (
+            topic.name,
+            partitions.map(|wanted| (wanted.partition_index, Offset(wanted.offset))),
+        )
     });
     let topics = by_topic(asked).into_iter().map(|(name, partitions)| {
         let partitions = partitions.iter().map(|asked| {
@@ -27,13 +30,15 @@ pub fn handle(context: Context, request: DeleteRecordsRequest) -> Handled<Delete
                 DeleteRecordsPartitionResult::default().with_partition_index(asked.partition);
             match deleted {
                 Ok(low_watermark) => result.with_low_watermark(low_watermark.0),
-                Err(error) => {
-                    result.with_low_watermark(NO_LOW_WATERMARK).with_error_code(error.code())
-                }
+                Err(error) => result
+                    .with_low_watermark(NO_LOW_WATERMARK)
+                    .with_error_code(error.code()),
             }
         });
         let partitions = partitions.collect();
-        DeleteRecordsTopicResult::default().with_name(name).with_partitions(partitions)
+        DeleteRecordsTopicResult::default()
+            .with_name(name)
+            .with_partitions(partitions)
     });
     Handled::Ready(DeleteRecordsResponse::default().with_topics(topics.collect()))
 }
@@ -47,10 +52,12 @@ fn delete(node: &Node, topic: &str, partition: i32, offset: Offset) -> Result<Of
     if !partition.topic_config().cleanup_policy.delete {
         return Err(ErrorCode::PolicyViolation);
     }
-    partition.delete_records(offset).map_err(|deletion| match deletion {
-        DeleteRecordsError::OutOfRange => ErrorCode::OffsetOutOfRange,
-        DeleteRecordsError::Storage(log_error) => {
-            error::of_log(&partition.topic_partition, &log_error)
-        }
-    })
+    partition
+        .delete_records(offset)
+        .map_err(|deletion| match deletion {
+            DeleteRecordsError::OutOfRange => ErrorCode::OffsetOutOfRange,
+            DeleteRecordsError::Storage(log_error) => {
+                error::of_log(&partition.topic_partition, &log_error)
+            }
+        })
 }

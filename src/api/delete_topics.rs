@@ -42,14 +42,17 @@ pub fn handle(context: Context, request: DeleteTopicsRequest) -> Handled<DeleteT
         }
         let plan_topics = topics.clone();
         let plan = move |image: &MetadataImage| plan_delete_topics(image, &plan_topics);
-        let deleted = context.node.submit_within(timeout(request.timeout_ms), plan).await;
+        let deleted = context
+            .node
+            .submit_within(timeout(request.timeout_ms), plan)
+            .await;
         match deleted {
             Ok(deleted) => results.extend(deleted.into_iter().map(answer)),
             Err(quorum_error) => {
                 let not_done = not_done(topics, error::of_quorum(&quorum_error));
-                let failed = not_done.iter().map(|(topic, error)| {
-                    failed(topic, error.code, error.message.as_deref())
-                });
+                let failed = not_done
+                    .iter()
+                    .map(|(topic, error)| failed(topic, error.code, error.message.as_deref()));
                 results.extend(failed);
             }
         }
@@ -90,16 +93,23 @@ fn failed(topic: &TopicRef, code: ErrorCode, message: Option<&str>) -> Deletable
         TopicRef::Name(name) => {
             DeletableTopicResult::default().with_name(Some(WireName(view::text(name))))
         }
-        TopicRef::Id(id) => {
-            DeletableTopicResult::default().with_name(None).with_topic_id(id.0)
-        }
+        TopicRef::Id(id) => DeletableTopicResult::default()
+            .with_name(None)
+            .with_topic_id(id.0),
     };
-    result.with_error_code(code.code()).with_error_message(message.map(view::text))
+    result
+        .with_error_code(code.code())
+        .with_error_message(message.map(view::text))
 }
 
 fn answer(deleted: DeletedTopic) -> DeletableTopicResult {
     let result = DeletableTopicResult::default()
-        .with_name(deleted.name.as_deref().map(|name| WireName(view::text(name))))
+        .with_name(
+            deleted
+                .name
+                .as_deref()
+                .map(|name| WireName(view::text(name))),
+        )
         .with_topic_id(deleted.topic_id.0);
     match deleted.result {
         Ok(()) => result,

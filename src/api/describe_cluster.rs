@@ -1,10 +1,10 @@
 //! DescribeCluster (key 60; KIP-700, KIP-919).
 
+use kafka_protocol::messages::BrokerId as WireId;
 use kafka_protocol::messages::describe_cluster_request::DescribeClusterRequest;
 use kafka_protocol::messages::describe_cluster_response::{
     DescribeClusterBroker, DescribeClusterResponse,
 };
-use kafka_protocol::messages::BrokerId as WireId;
 
 use super::codec::Handled;
 use super::context::Context;
@@ -48,7 +48,10 @@ pub fn handle(
     } else {
         view::OPERATIONS_NOT_ASKED
     };
-    let cluster_id = image.cluster_id().map(|id| view::text(id)).unwrap_or_default();
+    let cluster_id = image
+        .cluster_id()
+        .map(|id| view::text(id))
+        .unwrap_or_default();
     Handled::Ready(
         DescribeClusterResponse::default()
             .with_cluster_id(cluster_id)

@@ -11,7 +11,9 @@ use kafka_protocol::messages::describe_configs_response::{
 use super::codec::Handled;
 use super::context::Context;
 use super::{config_resource, view};
-use crate::config::{ConfigSource, Describe, Described, Rejection, ResourceType, check_broker_name};
+use crate::config::{
+    ConfigSource, Describe, Described, Rejection, ResourceType, check_broker_name,
+};
 use crate::metadata::planners::check_topic_name;
 use crate::metadata::{ConfigResource, ConfigResourceType};
 use crate::partition::overrides_of;
@@ -28,10 +30,16 @@ pub fn handle(
         match describe(&context, resource) {
             Ok(described) => {
                 let configs = described.into_iter().map(|config| {
-                    answer(config, request.include_synonyms, request.include_documentation)
+                    answer(
+                        config,
+                        request.include_synonyms,
+                        request.include_documentation,
+                    )
                 });
                 // Kafka answers an empty message, not null, when all is well.
-                result.with_error_message(Some(view::text(""))).with_configs(configs.collect())
+                result
+                    .with_error_message(Some(view::text("")))
+                    .with_configs(configs.collect())
             }
             Err(rejection) => result
                 .with_error_code(rejection.code.code())
@@ -50,13 +58,21 @@ fn describe(
     let image = node.image();
     let name = resource.resource_name.as_str();
     // An empty list asks for all, like none at all.
-    let keys = resource.configuration_keys.as_ref().filter(|keys| !keys.is_empty());
-    let keys: Option<Vec<String>> =
-        keys.map(|keys| keys.iter().map(ToString::to_string).collect());
+    let keys = resource
+        .configuration_keys
+        .as_ref()
+        .filter(|keys| !keys.is_empty());
+    let keys: Option<Vec<String>> = keys.map(|keys| keys.iter().map(ToString::to_string).collect());
     let keys = keys.as_deref();
     let set = |resource_type: ConfigResourceType| {
         let resource_name = name.into();
-        overrides_of(&image, &ConfigResource { resource_type, resource_name })
+        overrides_of(
+            &image,
+            &ConfigResource {
+                resource_type,
+                resource_name,
+            },
+        )
     };
     let resource_type = ResourceType::from_code(resource.resource_type)
         .ok_or_else(|| config_resource::unknown_type(resource.resource_type))?;
@@ -65,13 +81,20 @@ fn describe(
             check_topic_name(name).map_err(config_resource::refused)?;
             if image.topic(name).is_none() {
                 let message = Some(String::new());
-                return Err(Rejection { code: ErrorCode::UnknownTopicOrPartition, message });
+                return Err(Rejection {
+                    code: ErrorCode::UnknownTopicOrPartition,
+                    message,
+                });
             }
             Ok(config.describe(Describe::Topic(&set(ConfigResourceType::Topic)), keys))
         }
         ResourceType::Broker => {
             check_broker_name(name, node.broker_id.0)?;
-            let what = if name.is_empty() { Describe::Brokers } else { Describe::Broker };
+            let what = if name.is_empty() {
+                Describe::Brokers
+            } else {
+                Describe::Broker
+            };
             Ok(config.describe(what, keys))
         }
         ResourceType::BrokerLogger => {
@@ -94,15 +117,21 @@ fn answer(
     with_synonyms: bool,
     with_documentation: bool,
 ) -> DescribeConfigsResourceResult {
-    let synonyms = config.synonyms.into_iter().filter(|_| with_synonyms).map(|synonym| {
-        DescribeConfigsSynonym::default()
-            .with_name(view::text(&synonym.name))
-            .with_value(synonym.value.as_deref().map(view::text))
-            .with_source(synonym.source.code())
-    });
+    let synonyms = config
+        .synonyms
+        .into_iter()
+        .filter(|_| with_synonyms)
+        .map(|synonym| {
+            DescribeConfigsSynonym::default()
+                .with_name(view::text(&synonym.name))
+                .with_value(synonym.value.as_deref().map(view::text))
+                .with_source(synonym.source.code())
+        });
     // Of a logger Kafka always answers the empty documentation.
     let always = config.source == ConfigSource::BrokerLogger;
-    let documentation = config.documentation.filter(|_| with_documentation || always);
+    let documentation = config
+        .documentation
+        .filter(|_| with_documentation || always);
     DescribeConfigsResourceResult::default()
         .with_name(view::text(&config.name))
         .with_value(config.value.as_deref().map(view::text))

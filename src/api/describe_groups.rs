@@ -14,18 +14,24 @@ use crate::types::ErrorCode;
 /// From this version on a group that is not there is an error, with a message (KIP-1043).
 const VERSION_NOT_FOUND: i16 = 6;
 
-pub fn handle(
-    context: Context,
-    request: DescribeGroupsRequest,
-) -> Handled<DescribeGroupsResponse> {
+pub fn handle(context: Context, request: DescribeGroupsRequest) -> Handled<DescribeGroupsResponse> {
     Handled::later(async move {
-        let groups = request.groups.iter().map(|group| group.0.as_str().into()).collect();
+        let groups = request
+            .groups
+            .iter()
+            .map(|group| group.0.as_str().into())
+            .collect();
         let operations = if request.include_authorized_operations {
             view::GROUP_OPERATIONS
         } else {
             view::OPERATIONS_NOT_ASKED
         };
-        let described = context.node.groups.describe_groups(groups).await.into_iter();
+        let described = context
+            .node
+            .groups
+            .describe_groups(groups)
+            .await
+            .into_iter();
         let groups = described.map(|group| answer(context.api_version, group, operations));
         DescribeGroupsResponse::default().with_groups(groups.collect())
     })
@@ -49,8 +55,11 @@ fn answer(version: i16, group: command::DescribedGroup, operations: i32) -> Desc
     };
     let message = (is_missing && version >= VERSION_NOT_FOUND)
         .then(|| view::text(&format!("Group {} not found.", group.group)));
-    let operations =
-        if error == ErrorCode::None { operations } else { view::OPERATIONS_NOT_ASKED };
+    let operations = if error == ErrorCode::None {
+        operations
+    } else {
+        view::OPERATIONS_NOT_ASKED
+    };
     DescribedGroup::default()
         .with_error_code(error.code())
         .with_error_message(message)

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::describe_log_dirs_request::DescribeLogDirsRequest;
 use kafka_protocol::messages::describe_log_dirs_response::{
-    DescribeLogDirsPartition, DescribeLogDirsResponse, DescribeLogDirsResult,
-    DescribeLogDirsTopic,
+    DescribeLogDirsPartition, DescribeLogDirsResponse, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
 
 use super::codec::Handled;
@@ -23,7 +22,10 @@ pub fn handle(
     let asked = request.topics.map(|topics| {
         let mut asked = Asked::new();
         for topic in topics {
-            asked.entry(topic.topic.0.to_string()).or_default().extend(topic.partitions);
+            asked
+                .entry(topic.topic.0.to_string())
+                .or_default()
+                .extend(topic.partitions);
         }
         asked
     });
@@ -32,14 +34,22 @@ pub fn handle(
 
 /// From v5 on each directory says whether it is cordoned, which none is.
 pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
-    let topics = request.get("topics").filter(|topics| **topics != Value::Null);
+    let topics = request
+        .get("topics")
+        .filter(|topics| **topics != Value::Null);
     let asked = topics.map(|topics| {
         let mut asked = Asked::new();
         for topic in topics.elements() {
-            let name = topic.get("topic").and_then(Value::as_text).unwrap_or_default();
+            let name = topic
+                .get("topic")
+                .and_then(Value::as_text)
+                .unwrap_or_default();
             let partitions = topic.get("partitions").map_or(&[][..], Value::elements);
             let partitions = partitions.iter().filter_map(Value::as_integer);
-            asked.entry(name.to_owned()).or_default().extend(partitions.map(|index| index as i32));
+            asked
+                .entry(name.to_owned())
+                .or_default()
+                .extend(partitions.map(|index| index as i32));
         }
         asked
     });
@@ -50,7 +60,10 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
 fn result_value(result: &DescribeLogDirsResult) -> Value {
     let partition = |partition: &DescribeLogDirsPartition| {
         Value::fields([
-            ("partition_index", Value::Integer(partition.partition_index.into())),
+            (
+                "partition_index",
+                Value::Integer(partition.partition_index.into()),
+            ),
             ("partition_size", Value::Integer(partition.partition_size)),
             ("offset_lag", Value::Integer(partition.offset_lag)),
             ("is_future_key", Value::Boolean(partition.is_future_key)),
@@ -66,7 +79,10 @@ fn result_value(result: &DescribeLogDirsResult) -> Value {
     Value::fields([
         ("error_code", Value::Integer(result.error_code.into())),
         ("log_dir", Value::Text(result.log_dir.to_string())),
-        ("topics", Value::Array(result.topics.iter().map(topic).collect())),
+        (
+            "topics",
+            Value::Array(result.topics.iter().map(topic).collect()),
+        ),
         ("total_bytes", Value::Integer(result.total_bytes)),
         ("usable_bytes", Value::Integer(result.usable_bytes)),
         ("is_cordoned", Value::Boolean(false)),
@@ -83,15 +99,17 @@ fn results(context: &Context, asked: Option<Asked>) -> Vec<DescribeLogDirsResult
 }
 
 fn describe(dir: &LogDir, asked: Option<&Asked>) -> DescribeLogDirsResult {
-    let result = DescribeLogDirsResult::default()
-        .with_log_dir(view::text(&dir.path().to_string_lossy()));
+    let result =
+        DescribeLogDirsResult::default().with_log_dir(view::text(&dir.path().to_string_lossy()));
     let space = match (dir.offline_reason(), dir.space()) {
         (None, Ok(space)) => space,
         _ => return result.with_error_code(ErrorCode::KafkaStorageError.code()),
     };
     let is_asked = |topic: &str, partition: i32| match asked {
         None => true,
-        Some(asked) => asked.get(topic).is_some_and(|partitions| partitions.contains(&partition)),
+        Some(asked) => asked
+            .get(topic)
+            .is_some_and(|partitions| partitions.contains(&partition)),
     };
     let mut topics: BTreeMap<TopicName, Vec<DescribeLogDirsPartition>> = BTreeMap::new();
     for log in dir.logs() {
@@ -104,7 +122,10 @@ fn describe(dir: &LogDir, asked: Option<&Asked>) -> DescribeLogDirsResult {
             .with_partition_index(topic_partition.partition)
             .with_partition_size(log.size_bytes() as i64)
             .with_offset_lag(0);
-        topics.entry(topic_partition.topic.clone()).or_default().push(partition);
+        topics
+            .entry(topic_partition.topic.clone())
+            .or_default()
+            .push(partition);
     }
     let topics = topics.into_iter().map(|(name, partitions)| {
         let topic = DescribeLogDirsTopic::default().with_name(WireName(view::text(&name)));

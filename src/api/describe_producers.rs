@@ -33,7 +33,9 @@ pub fn handle(
             }
         });
         let partitions = partitions.collect();
-        TopicResponse::default().with_name(topic.name).with_partitions(partitions)
+        TopicResponse::default()
+            .with_name(topic.name)
+            .with_partitions(partitions)
     });
     let topics = topics.collect();
     Handled::Ready(DescribeProducersResponse::default().with_topics(topics))

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::describe_topic_partitions_request::DescribeTopicPartitionsRequest;
 use kafka_protocol::messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponse, DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 };
-use kafka_protocol::messages::TopicName as WireName;
 
 use super::codec::Handled;
 use super::context::Context;
@@ -29,20 +29,31 @@ pub fn handle(
     let asked: BTreeSet<&str> = if request.topics.is_empty() {
         image.topics().map(|topic| &*topic.name).collect()
     } else {
-        request.topics.iter().map(|topic| topic.name.0.as_str()).collect()
+        request
+            .topics
+            .iter()
+            .map(|topic| topic.name.0.as_str())
+            .collect()
     };
     if let Some((topic, partition)) = cursor
         && (partition < 0 || (!request.topics.is_empty() && !asked.contains(topic)))
     {
         return Handled::Ready(refuse(&request, ErrorCode::InvalidRequest));
     }
-    let mut from_cursor =
-        asked.iter().filter(|name| cursor.is_none_or(|(topic, _)| **name >= topic)).peekable();
+    let mut from_cursor = asked
+        .iter()
+        .filter(|name| cursor.is_none_or(|(topic, _)| **name >= topic))
+        .peekable();
     if from_cursor.peek().is_some_and(|name| name.is_empty()) {
         // Kafka's handler throws at a name that is empty.
         return Handled::Ready(refuse(&request, ErrorCode::UnknownServerError));
     }
-    let limit_max = context.node.config().broker.network.max_request_partition_size_limit;
+    let limit_max = context
+        .node
+        .config()
+        .broker
+        .network
+        .max_request_partition_size_limit;
     let mut page = Page {
         context: &context,
         image: &image,
@@ -51,7 +62,9 @@ pub fn handle(
         next: None,
     };
     for name in from_cursor {
-        let first = cursor.filter(|(topic, _)| topic == name).map_or(0, |(_, partition)| partition);
+        let first = cursor
+            .filter(|(topic, _)| topic == name)
+            .map_or(0, |(_, partition)| partition);
         if !page.add(name, first) {
             break;
         }
@@ -123,7 +136,10 @@ impl Page<'_> {
 
     fn topic(&self, topic: &TopicImage, range: std::ops::Range<i32>) -> TopicAnswer {
         let partitions = range.filter_map(|index| {
-            topic.partitions.get(index).map(|partition| self.partition(index, partition))
+            topic
+                .partitions
+                .get(index)
+                .map(|partition| self.partition(index, partition))
         });
         TopicAnswer::default()
             .with_name(Some(WireName(view::text(&topic.name))))

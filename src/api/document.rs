@@ -11,8 +11,8 @@ Written from the table in `src/api/mod.rs` by `KLAMM_WRITE_DOCS=1 cargo test --t
 
 \"Kafka 4.4\" is what Apache Kafka 4.4 lists on a broker listener; a dash means that Klamm does not
 list the API, and a request for it closes the connection, as Kafka does with what it does not know.
-Requests of a pipelined API may overlap with later ones of their connection; replies leave in request
-order either way.
+Requests of a pipelined API may overlap with later ones of their connection; replies leave in
+request order either way.
 
 | key | API | Klamm | Kafka 4.4 | pipelined |
 |---:|---|---|---|---|

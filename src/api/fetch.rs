@@ -47,7 +47,11 @@ pub fn handle(context: Context, request: FetchRequest) -> Handled<FetchResponse>
 
 /// An error of the whole request: nothing else is in the answer.
 fn refuse(error: ErrorCode) -> FetchAnswer {
-    FetchAnswer { error, session_id: NO_SESSION, topics: Vec::new() }
+    FetchAnswer {
+        error,
+        session_id: NO_SESSION,
+        topics: Vec::new(),
+    }
 }
 
 /// A request that makes no sense. Where the answer goes by name, each partition that the request
@@ -58,17 +62,21 @@ fn refuse_all(request: &FetchRequest, uses_topic_ids: bool, error: ErrorCode) ->
     if uses_topic_ids {
         return answer;
     }
-    answer.topics = request.topics.iter().map(|topic| {
-        let partitions = topic.partitions.iter().map(|wanted| FetchedPartition {
-            aborted_transactions: Some(Vec::new()),
-            ..FetchedPartition::failed(wanted.partition, error)
-        });
-        FetchedTopic {
-            topic: topic.topic.0.as_str().into(),
-            topic_id: TopicId(topic.topic_id),
-            partitions: partitions.collect(),
-        }
-    }).collect();
+    answer.topics = request
+        .topics
+        .iter()
+        .map(|topic| {
+            let partitions = topic.partitions.iter().map(|wanted| FetchedPartition {
+                aborted_transactions: Some(Vec::new()),
+                ..FetchedPartition::failed(wanted.partition, error)
+            });
+            FetchedTopic {
+                topic: topic.topic.0.as_str().into(),
+                topic_id: TopicId(topic.topic_id),
+                partitions: partitions.collect(),
+            }
+        })
+        .collect();
     answer
 }
 
@@ -123,7 +131,9 @@ impl Fetch {
         };
         let find = |target: &FetchTarget| find(node, &target.key, uses_topic_ids);
         let partitions = targets.iter().map(find).collect();
-        let max_bytes = request.max_bytes.min(node.config().broker.fetch.fetch_max_bytes);
+        let max_bytes = request
+            .max_bytes
+            .min(node.config().broker.fetch.fetch_max_bytes);
         Ok(Fetch {
             session,
             uses_topic_ids,
@@ -196,7 +206,12 @@ impl Fetch {
         if self.knows_last_epoch && position.last_fetched_epoch >= 0 {
             match divergence(partition, position) {
                 Ok(None) => {}
-                Ok(diverging_epoch) => return FetchedPartition { diverging_epoch, ..fetched },
+                Ok(diverging_epoch) => {
+                    return FetchedPartition {
+                        diverging_epoch,
+                        ..fetched
+                    };
+                }
                 Err(error) => return failed(error),
             }
         }
@@ -207,7 +222,12 @@ impl Fetch {
         };
         let room_bytes = before.room_bytes.min(i64::from(position.max_bytes));
         let is_first = before.bytes == 0;
-        match partition.read(position.fetch_offset, room_bytes.max(0) as u32, up_to, is_first) {
+        match partition.read(
+            position.fetch_offset,
+            room_bytes.max(0) as u32,
+            up_to,
+            is_first,
+        ) {
             // Kafka looks at the limits when there is something to read.
             Ok(_) if room_bytes < 0 && position.fetch_offset < up_to => {
                 failed(ErrorCode::UnknownServerError)
@@ -248,8 +268,10 @@ impl Fetch {
     /// An error of one partition, with the leader to turn to where the client can read it.
     fn failed(&self, partition: &Partition, error: ErrorCode) -> FetchedPartition {
         let mut failed = FetchedPartition::failed(partition.topic_partition.partition, error);
-        let names_leader =
-            matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch);
+        let names_leader = matches!(
+            error,
+            ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch
+        );
         if self.knows_leader_hint && names_leader {
             let leadership = partition.leadership();
             failed.current_leader = Some((leadership.leader, leadership.leader_epoch));
@@ -267,8 +289,11 @@ impl Fetch {
     /// Reads again whenever there is news since `read`, until it is enough or the time is up.
     async fn wait(&self, mut read: Read) -> Read {
         let waiter = Waiter::new();
-        let known: Vec<&Arc<Partition>> =
-            self.partitions.iter().filter_map(|found| found.as_ref().ok()).collect();
+        let known: Vec<&Arc<Partition>> = self
+            .partitions
+            .iter()
+            .filter_map(|found| found.as_ref().ok())
+            .collect();
         let _registered = Registered::new(&known, &waiter);
         let deadline = tokio::time::sleep(self.max_wait);
         tokio::pin!(deadline);
@@ -290,12 +315,19 @@ impl Fetch {
     /// Whether a new read would find something else. Most fetches of a consumer at the end of the
     /// log begin to wait right after a read; looking at offsets costs less than another one.
     fn is_outdated(&self, read: &Read) -> bool {
-        let mut all = self.targets.iter().zip(&self.partitions).zip(&read.partitions);
+        let mut all = self
+            .targets
+            .iter()
+            .zip(&self.partitions)
+            .zip(&read.partitions);
         all.any(|((target, partition), fetched)| {
             let Ok(partition) = partition else {
                 return false;
             };
-            let known_epoch = target.position.current_leader_epoch.max(LeaderEpoch::NONE.0);
+            let known_epoch = target
+                .position
+                .current_leader_epoch
+                .max(LeaderEpoch::NONE.0);
             let watermarks = partition.watermarks();
             watermarks.high_watermark != fetched.high_watermark
                 || watermarks.last_stable_offset != fetched.last_stable_offset
@@ -321,7 +353,11 @@ impl Fetch {
             push(&mut topics, &target.key, partition);
         }
         drop(sessions);
-        let answer = FetchAnswer { error: ErrorCode::None, session_id, topics };
+        let answer = FetchAnswer {
+            error: ErrorCode::None,
+            session_id,
+            topics,
+        };
         fetch_answer::encode(header, answer)
     }
 
@@ -330,7 +366,9 @@ impl Fetch {
         let targets = targets.zip(read.partitions.iter().map(told)).collect();
         let now = node.clock.now_ms();
         let random = || random::seed() as u32;
-        node.fetch_sessions.lock().create(self.uses_topic_ids, targets, now, random)
+        node.fetch_sessions
+            .lock()
+            .create(self.uses_topic_ids, targets, now, random)
     }
 }
 
@@ -411,11 +449,13 @@ fn find(node: &Node, key: &PartitionKey, by_id: bool) -> Result<Arc<Partition>, 
     }
 }
 
-/// The answer for a partition that is not looked for further. Kafka has an empty list there for what
+/// The answer for a partition that is not looked for further. Kafka has an empty list for what
 /// its metadata does not know, and none for all that its replicas refuse.
 fn not_here(index: i32, error: ErrorCode) -> FetchedPartition {
-    let unknown =
-        matches!(error, ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId);
+    let unknown = matches!(
+        error,
+        ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId
+    );
     FetchedPartition {
         aborted_transactions: unknown.then(Vec::new),
         ..FetchedPartition::failed(index, error)

@@ -58,7 +58,10 @@ struct Found {
 async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, ErrorCode> {
     let node = &context.node;
     let (topic, partition) = match key_type {
-        KEY_GROUP => (InternalTopic::ConsumerOffsets, node.groups.partition_for(key)),
+        KEY_GROUP => (
+            InternalTopic::ConsumerOffsets,
+            node.groups.partition_for(key),
+        ),
         KEY_TRANSACTION => {
             let partition = node.transactions.partition_for(key);
             (InternalTopic::TransactionState, partition)
@@ -70,8 +73,12 @@ async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, Error
         return Err(ErrorCode::CoordinatorNotAvailable);
     }
     let image = node.image();
-    let leader = image.partition(topic.name(), partition).map(|partition| partition.leader);
-    let broker = leader.and_then(|leader| image.broker(leader)).filter(|broker| !broker.fenced);
+    let leader = image
+        .partition(topic.name(), partition)
+        .map(|partition| partition.leader);
+    let broker = leader
+        .and_then(|leader| image.broker(leader))
+        .filter(|broker| !broker.fenced);
     let end_point = broker.and_then(|broker| broker.end_point(&context.connection.listener));
     match (broker, end_point) {
         (Some(broker), Some(end_point)) => Ok(Found {

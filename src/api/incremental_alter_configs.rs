@@ -30,17 +30,21 @@ pub fn handle(
     let resources: Vec<AlterResource> = resources.collect();
     Handled::later(async move {
         let results = alter(&context.node, resources, request.validate_only).await;
-        let responses = request.resources.into_iter().zip(results).map(|(resource, result)| {
-            let response = AlterConfigsResourceResponse::default()
-                .with_resource_type(resource.resource_type)
-                .with_resource_name(resource.resource_name);
-            match result {
-                Ok(()) => response.with_error_message(None),
-                Err(rejection) => response
-                    .with_error_code(rejection.code.code())
-                    .with_error_message(rejection.message.as_deref().map(view::text)),
-            }
-        });
+        let responses = request
+            .resources
+            .into_iter()
+            .zip(results)
+            .map(|(resource, result)| {
+                let response = AlterConfigsResourceResponse::default()
+                    .with_resource_type(resource.resource_type)
+                    .with_resource_name(resource.resource_name);
+                match result {
+                    Ok(()) => response.with_error_message(None),
+                    Err(rejection) => response
+                        .with_error_code(rejection.code.code())
+                        .with_error_message(rejection.message.as_deref().map(view::text)),
+                }
+            });
         IncrementalAlterConfigsResponse::default().with_responses(responses.collect())
     })
 }

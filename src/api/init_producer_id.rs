@@ -12,10 +12,7 @@ use crate::machine::transaction::{
 };
 use crate::types::{ErrorCode, ProducerEpoch};
 
-pub fn handle(
-    context: Context,
-    request: InitProducerIdRequest,
-) -> Handled<InitProducerIdResponse> {
+pub fn handle(context: Context, request: InitProducerIdRequest) -> Handled<InitProducerIdResponse> {
     let given = txn_request::producer(request.producer_id, request.producer_epoch);
     let expected = ProducerIdAndEpoch::expected(given.producer_id, given.producer_epoch);
     let expected = match expected {
@@ -25,6 +22,7 @@ pub fn handle(
     Handled::later(async move {
         let producer = match request.transactional_id {
             None => idempotent(&context).await,
+            Some(id) if id.0.is_empty() => Err(ErrorCode::InvalidRequest),
             Some(id) => {
                 let command = InitProducerId {
                     transactional_id: txn_request::transactional_id(&id),

@@ -22,16 +22,29 @@ pub fn handle(context: Context, request: LeaveGroupRequest) -> Handled<LeaveGrou
         members.collect()
     } else {
         let member_id = request.member_id.as_str().into();
-        vec![MemberIdentity { member_id, group_instance_id: None }]
+        vec![MemberIdentity {
+            member_id,
+            group_instance_id: None,
+        }]
     };
-    let leave = LeaveGroup { group: request.group_id.0.as_str().into(), members };
+    let leave = LeaveGroup {
+        group: request.group_id.0.as_str().into(),
+        members,
+    };
     Handled::later(async move { answer(version, context.node.groups.leave_group(leave).await) })
 }
 
 fn answer(version: i16, reply: LeaveGroupReply) -> LeaveGroupResponse {
     if version < VERSION_BATCHED {
-        let of_member = reply.members.first().map_or(ErrorCode::None, |(_, error)| *error);
-        let error = if reply.error == ErrorCode::None { of_member } else { reply.error };
+        let of_member = reply
+            .members
+            .first()
+            .map_or(ErrorCode::None, |(_, error)| *error);
+        let error = if reply.error == ErrorCode::None {
+            of_member
+        } else {
+            reply.error
+        };
         return LeaveGroupResponse::default().with_error_code(error.code());
     }
     let members = reply.members.into_iter().map(|(member, error)| {

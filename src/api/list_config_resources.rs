@@ -45,14 +45,21 @@ pub fn handle(
 
 /// The resources of a type, whether they have configurations of their own or not.
 fn names(image: &MetadataImage, resource_type: i8) -> Option<BTreeSet<String>> {
-    let brokers = || image.brokers().map(|broker| broker.broker_id.to_string()).collect();
+    let brokers = || {
+        image
+            .brokers()
+            .map(|broker| broker.broker_id.to_string())
+            .collect()
+    };
     if resource_type == LOGGER_RESOURCE_TYPE {
         return Some(brokers());
     }
     let configured = |wanted: ConfigResourceType| {
         let resources = image.config_resources().map(|(resource, _)| resource);
         let of_type = resources.filter(move |resource| resource.resource_type == wanted);
-        of_type.map(|resource| resource.resource_name.to_string()).collect::<BTreeSet<_>>()
+        of_type
+            .map(|resource| resource.resource_name.to_string())
+            .collect::<BTreeSet<_>>()
     };
     Some(match ConfigResourceType::try_from(resource_type).ok()? {
         ConfigResourceType::Topic => image.topics().map(|t| t.name.to_string()).collect(),

@@ -11,8 +11,16 @@ use crate::machine::group::command::ListGroups;
 
 pub fn handle(context: Context, request: ListGroupsRequest) -> Handled<ListGroupsResponse> {
     let filter = ListGroups {
-        states: request.states_filter.iter().map(ToString::to_string).collect(),
-        types: request.types_filter.iter().map(ToString::to_string).collect(),
+        states: request
+            .states_filter
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        types: request
+            .types_filter
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     };
     Handled::later(async move {
         match context.node.groups.list_groups(filter).await {

@@ -41,27 +41,42 @@ pub fn handle(context: Context, request: ListOffsetsRequest) -> Handled<ListOffs
     };
     let asked = request.topics.into_iter().map(|topic| {
         let partitions = topic.partitions.into_iter();
-        (topic.name, partitions.map(|wanted| (wanted.partition_index, wanted)))
+        (
+            topic.name,
+            partitions.map(|wanted| (wanted.partition_index, wanted)),
+        )
     });
     let topics = by_topic(asked).into_iter().map(|(name, partitions)| {
         let partitions = partitions.iter().map(|asked| {
             let found = match asked.times {
                 1 => read_committed.and_then(|committed| {
-                    list(&context.node, context.api_version, &name.0, &asked.what, committed)
+                    list(
+                        &context.node,
+                        context.api_version,
+                        &name.0,
+                        &asked.what,
+                        committed,
+                    )
                 }),
                 _ => Err(ErrorCode::InvalidRequest),
             };
             in_version(context.api_version, answer(asked.partition, found))
         });
         let partitions = partitions.collect();
-        ListOffsetsTopicResponse::default().with_name(name).with_partitions(partitions)
+        ListOffsetsTopicResponse::default()
+            .with_name(name)
+            .with_partitions(partitions)
     });
     Handled::Ready(ListOffsetsResponse::default().with_topics(topics.collect()))
 }
 
 /// Older versions have no field for the leader epoch.
 fn in_version(version: i16, answer: ListOffsetsPartitionResponse) -> ListOffsetsPartitionResponse {
-    if version >= VERSION_LEADER_EPOCH { answer } else { answer.with_leader_epoch(-1) }
+    if version >= VERSION_LEADER_EPOCH {
+        answer
+    } else {
+        answer.with_leader_epoch(-1)
+    }
 }
 
 fn answer(
@@ -74,7 +89,10 @@ fn answer(
             .with_timestamp(found.timestamp.0)
             .with_offset(found.offset.0)
             .with_leader_epoch(found.leader_epoch.0),
-        Ok(None) => response.with_timestamp(-1).with_offset(-1).with_leader_epoch(-1),
+        Ok(None) => response
+            .with_timestamp(-1)
+            .with_offset(-1)
+            .with_leader_epoch(-1),
         Err(error) => response
             .with_error_code(error.code())
             .with_timestamp(-1)
@@ -92,7 +110,9 @@ fn list(
 ) -> Result<Option<TimestampOffset>, ErrorCode> {
     let partition = node.partition_by_name(topic, wanted.partition_index)?;
     if wanted.timestamp < 0 {
-        let served_from = SPECIAL.iter().find(|(special, _)| *special == wanted.timestamp);
+        let served_from = SPECIAL
+            .iter()
+            .find(|(special, _)| *special == wanted.timestamp);
         if served_from.is_none_or(|(_, from)| api_version < *from) {
             return Err(ErrorCode::UnsupportedVersion);
         }

@@ -50,7 +50,10 @@ pub fn handle(
 fn unknown_states(request: &ListTransactionsRequest) -> Vec<StrBytes> {
     let names = request.state_filters.iter();
     let (_, mut unknown) = known_states(names.clone().map(|name| name.as_str()));
-    names.filter(|name| unknown.remove(name.as_str())).cloned().collect()
+    names
+        .filter(|name| unknown.remove(name.as_str()))
+        .cloned()
+        .collect()
 }
 
 fn filters(request: &ListTransactionsRequest) -> Result<ListTransactions, ErrorCode> {
@@ -68,7 +71,11 @@ fn filters(request: &ListTransactionsRequest) -> Result<ListTransactions, ErrorC
     };
     let producer_ids = request.producer_id_filters.iter();
     Ok(ListTransactions {
-        states: request.state_filters.iter().map(|s| s.to_string()).collect(),
+        states: request
+            .state_filters
+            .iter()
+            .map(|s| s.to_string())
+            .collect(),
         producer_ids: producer_ids.map(|id| ProducerId(id.0)).collect(),
         duration_ms: Some(request.duration_filter),
         transactional_id,

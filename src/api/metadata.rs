@@ -38,8 +38,7 @@ pub fn handle(context: Context, request: MetadataRequest) -> Handled<MetadataRes
     let topics: Vec<MetadataResponseTopic> = match asked {
         None => image.topics().map(|known| topic(known)).collect(),
         Some(asked) => {
-            let may_create =
-                request.allow_auto_topic_creation || version <= VERSION_ALWAYS_CREATES;
+            let may_create = request.allow_auto_topic_creation || version <= VERSION_ALWAYS_CREATES;
             named(&context, &image, asked, may_create)
         }
     };
@@ -75,7 +74,9 @@ fn cluster(context: &Context, image: &MetadataImage) -> MetadataResponse {
     });
     let brokers: Vec<MetadataResponseBroker> = brokers.collect();
     // The controllers are not for clients: any live broker takes what is meant for them.
-    let controller = brokers.first().map_or(messages::BrokerId(-1), |broker| broker.node_id);
+    let controller = brokers
+        .first()
+        .map_or(messages::BrokerId(-1), |broker| broker.node_id);
     MetadataResponse::default()
         .with_brokers(brokers)
         .with_cluster_id(image.cluster_id().map(|id| view::text(id)))
@@ -88,7 +89,10 @@ fn refuse(version: i16, topics: &[MetadataRequestTopic]) -> Option<MetadataRespo
     let nameless = topics.iter().any(|topic| topic.name.is_none());
     let error = if version < VERSION_BY_ID && (nameless || topics.iter().any(has_id)) {
         ErrorCode::InvalidRequest
-    } else if topics.iter().any(|topic| topic.name.is_none() && !has_id(topic)) {
+    } else if topics
+        .iter()
+        .any(|topic| topic.name.is_none() && !has_id(topic))
+    {
         ErrorCode::UnknownServerError
     } else {
         return None;
@@ -99,8 +103,14 @@ fn refuse(version: i16, topics: &[MetadataRequestTopic]) -> Option<MetadataRespo
             .with_name(Some(topic.name.clone().unwrap_or_default()))
             .with_topic_id(topic.topic_id)
     });
-    let answer = MetadataResponse::default().with_topics(topics.collect()).with_cluster_id(None);
-    Some(if version >= VERSION_ERROR_CODE { answer.with_error_code(error.code()) } else { answer })
+    let answer = MetadataResponse::default()
+        .with_topics(topics.collect())
+        .with_cluster_id(None);
+    Some(if version >= VERSION_ERROR_CODE {
+        answer.with_error_code(error.code())
+    } else {
+        answer
+    })
 }
 
 fn has_id(topic: &MetadataRequestTopic) -> bool {
@@ -116,10 +126,16 @@ fn named(
     may_create: bool,
 ) -> Vec<MetadataResponseTopic> {
     if asked.iter().any(has_id) {
-        let ids: BTreeSet<Uuid> = asked.iter().filter(|t| has_id(t)).map(|t| t.topic_id).collect();
+        let ids: BTreeSet<Uuid> = asked
+            .iter()
+            .filter(|t| has_id(t))
+            .map(|t| t.topic_id)
+            .collect();
         let by_id = |id: Uuid| match image.topic_by_id(TopicId(id)) {
             Some(topic) => describe(context, image, topic),
-            None => failed(ErrorCode::UnknownTopicId).with_name(None).with_topic_id(id),
+            None => failed(ErrorCode::UnknownTopicId)
+                .with_name(None)
+                .with_topic_id(id),
         };
         return ids.into_iter().map(by_id).collect();
     }
@@ -154,11 +170,7 @@ fn failed(error: ErrorCode) -> MetadataResponseTopic {
     MetadataResponseTopic::default().with_error_code(error.code())
 }
 
-fn describe(
-    context: &Context,
-    image: &MetadataImage,
-    topic: &TopicImage,
-) -> MetadataResponseTopic {
+fn describe(context: &Context, image: &MetadataImage, topic: &TopicImage) -> MetadataResponseTopic {
     let listener = &context.connection.listener;
     let ids = |ids: &[BrokerId]| ids.iter().map(|id| id.0.into()).collect();
     let partitions = topic.partitions.iter().map(|(index, partition)| {

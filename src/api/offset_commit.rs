@@ -31,7 +31,10 @@ pub fn handle(context: Context, request: OffsetCommitRequest) -> Handled<OffsetC
                 metadata: group_request::owned(partition.committed_metadata.as_ref()),
             });
             let partitions = partitions.collect();
-            asked.push(AskedTopic { topic: image.topic(&topic.name.0).cloned(), partitions });
+            asked.push(AskedTopic {
+                topic: image.topic(&topic.name.0).cloned(),
+                partitions,
+            });
         }
         let commit = OffsetCommit {
             group: request.group_id.0.as_str().into(),
@@ -44,15 +47,25 @@ pub fn handle(context: Context, request: OffsetCommitRequest) -> Handled<OffsetC
         };
         let unknown = ErrorCode::UnknownTopicOrPartition;
         let results = store(&context, commit, asked, unknown).await;
-        let topics = request.topics.into_iter().zip(results).map(|(topic, results)| {
-            let partitions = topic.partitions.iter().zip(results).map(|(partition, error)| {
-                OffsetCommitResponsePartition::default()
-                    .with_partition_index(partition.partition_index)
-                    .with_error_code(error.code())
+        let topics = request
+            .topics
+            .into_iter()
+            .zip(results)
+            .map(|(topic, results)| {
+                let partitions = topic
+                    .partitions
+                    .iter()
+                    .zip(results)
+                    .map(|(partition, error)| {
+                        OffsetCommitResponsePartition::default()
+                            .with_partition_index(partition.partition_index)
+                            .with_error_code(error.code())
+                    });
+                let partitions = partitions.collect();
+                OffsetCommitResponseTopic::default()
+                    .with_name(topic.name)
+                    .with_partitions(partitions)
             });
-            let partitions = partitions.collect();
-            OffsetCommitResponseTopic::default().with_name(topic.name).with_partitions(partitions)
-        });
         let topics = topics.filter(|topic| !topic.partitions.is_empty());
         OffsetCommitResponse::default().with_topics(topics.collect())
     })
@@ -67,15 +80,20 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
         let named = |topic: &&Value| !elements(topic, "partitions").is_empty();
         for topic in elements(&request, "topics").iter().filter(named) {
             let id = topic_id(topic);
-            let partitions = elements(topic, "partitions").iter().map(|partition| AskedPartition {
-                index: int32(partition, "partition_index"),
-                offset: Offset(integer(partition, "committed_offset")),
-                leader_epoch: LeaderEpoch(int32(partition, "committed_leader_epoch")),
-                metadata: text(partition, "committed_metadata").map(str::to_owned),
-            });
+            let partitions = elements(topic, "partitions")
+                .iter()
+                .map(|partition| AskedPartition {
+                    index: int32(partition, "partition_index"),
+                    offset: Offset(integer(partition, "committed_offset")),
+                    leader_epoch: LeaderEpoch(int32(partition, "committed_leader_epoch")),
+                    metadata: text(partition, "committed_metadata").map(str::to_owned),
+                });
             let partitions: Vec<_> = partitions.collect();
             shown.push((id, partitions.iter().map(|p| p.index).collect::<Vec<_>>()));
-            asked.push(AskedTopic { topic: image.topic_by_id(id).cloned(), partitions });
+            asked.push(AskedTopic {
+                topic: image.topic_by_id(id).cloned(),
+                partitions,
+            });
         }
         let commit = OffsetCommit {
             group: text(&request, "group_id").unwrap_or_default().into(),
@@ -87,16 +105,19 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
             api_version: context.api_version,
         };
         let results = store(&context, commit, asked, ErrorCode::UnknownTopicId).await;
-        let topics = shown.into_iter().zip(results).map(|((id, indexes), results)| {
-            let partitions = indexes.into_iter().zip(results).map(|(index, error)| {
-                structure([
-                    ("partition_index", Value::Integer(index.into())),
-                    ("error_code", Value::Integer(error.code().into())),
-                ])
+        let topics = shown
+            .into_iter()
+            .zip(results)
+            .map(|((id, indexes), results)| {
+                let partitions = indexes.into_iter().zip(results).map(|(index, error)| {
+                    structure([
+                        ("partition_index", Value::Integer(index.into())),
+                        ("error_code", Value::Integer(error.code().into())),
+                    ])
+                });
+                let partitions = Value::Array(partitions.collect());
+                structure([("topic_id", Value::Uuid(id.0)), ("partitions", partitions)])
             });
-            let partitions = Value::Array(partitions.collect());
-            structure([("topic_id", Value::Uuid(id.0)), ("partitions", partitions)])
-        });
         structure([("topics", Value::Array(topics.collect()))])
     })
 }

@@ -26,7 +26,10 @@ pub fn handle(context: Context, request: OffsetDeleteRequest) -> Handled<OffsetD
                 }
             }
         }
-        let delete = OffsetDelete { group: request.group_id.0.as_str().into(), partitions: known };
+        let delete = OffsetDelete {
+            group: request.group_id.0.as_str().into(),
+            partitions: known,
+        };
         let reply = context.node.groups.delete_offsets(delete).await;
         if reply.error != ErrorCode::None {
             return OffsetDeleteResponse::default().with_error_code(reply.error.code());
@@ -53,7 +56,9 @@ fn answer(
                 .with_error_code(error.code())
         });
         let partitions = partitions.collect();
-        OffsetDeleteResponseTopic::default().with_name(topic.name).with_partitions(partitions)
+        OffsetDeleteResponseTopic::default()
+            .with_name(topic.name)
+            .with_partitions(partitions)
     });
     OffsetDeleteResponse::default().with_topics(topics.collect())
 }

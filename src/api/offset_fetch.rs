@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use kafka_protocol::messages::TopicName as WireName;
-use kafka_protocol::messages::offset_fetch_request::{
-    OffsetFetchRequest, OffsetFetchRequestGroup,
-};
+use kafka_protocol::messages::offset_fetch_request::{OffsetFetchRequest, OffsetFetchRequestGroup};
 use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponse, OffsetFetchResponseGroup, OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions, OffsetFetchResponseTopic, OffsetFetchResponseTopics,
@@ -38,10 +36,18 @@ pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFe
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
-    let asked: Vec<TopicName> = request.topics.iter().flatten().map(|t| t.name.0.as_str().into()).collect();
+    let asked: Vec<TopicName> = request
+        .topics
+        .iter()
+        .flatten()
+        .map(|t| t.name.0.as_str().into())
+        .collect();
     let partitions = request.topics.as_ref().map(|topics| {
         let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
-            topic.partition_indexes.iter().map(move |partition| (name.clone(), *partition))
+            topic
+                .partition_indexes
+                .iter()
+                .map(move |partition| (name.clone(), *partition))
         });
         each.collect::<Vec<_>>()
     });
@@ -63,20 +69,24 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
     } else {
         reply.error
     };
-    let topics = by_topic(asked, reply).into_iter().map(|(name, partitions)| {
-        let partitions = partitions.into_iter().map(|fetched| {
-            OffsetFetchResponsePartition::default()
-                .with_partition_index(fetched.partition)
-                .with_committed_offset(fetched.offset.0)
-                .with_committed_leader_epoch(fetched.leader_epoch.0)
-                .with_metadata(Some(view::text(&fetched.metadata)))
-                .with_error_code(fetched.error.code())
+    let topics = by_topic(asked, reply)
+        .into_iter()
+        .map(|(name, partitions)| {
+            let partitions = partitions.into_iter().map(|fetched| {
+                OffsetFetchResponsePartition::default()
+                    .with_partition_index(fetched.partition)
+                    .with_committed_offset(fetched.offset.0)
+                    .with_committed_leader_epoch(fetched.leader_epoch.0)
+                    .with_metadata(Some(view::text(&fetched.metadata)))
+                    .with_error_code(fetched.error.code())
+            });
+            let partitions = partitions.collect();
+            let topic = OffsetFetchResponseTopic::default().with_name(WireName(view::text(&name)));
+            topic.with_partitions(partitions)
         });
-        let partitions = partitions.collect();
-        let topic = OffsetFetchResponseTopic::default().with_name(WireName(view::text(&name)));
-        topic.with_partitions(partitions)
-    });
-    OffsetFetchResponse::default().with_topics(topics.collect()).with_error_code(error.code())
+    OffsetFetchResponse::default()
+        .with_topics(topics.collect())
+        .with_error_code(error.code())
 }
 
 async fn several_groups(
@@ -84,10 +94,18 @@ async fn several_groups(
     group: OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup {
-    let asked: Vec<TopicName> = group.topics.iter().flatten().map(|t| t.name.0.as_str().into()).collect();
+    let asked: Vec<TopicName> = group
+        .topics
+        .iter()
+        .flatten()
+        .map(|t| t.name.0.as_str().into())
+        .collect();
     let partitions = group.topics.as_ref().map(|topics| {
         let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
-            topic.partition_indexes.iter().map(move |partition| (name.clone(), *partition))
+            topic
+                .partition_indexes
+                .iter()
+                .map(move |partition| (name.clone(), *partition))
         });
         each.collect::<Vec<_>>()
     });
@@ -100,19 +118,21 @@ async fn several_groups(
     };
     let reply = context.node.groups.fetch_offsets(fetch).await;
     let error = reply.error;
-    let topics = by_topic(asked, reply).into_iter().map(|(name, partitions)| {
-        let partitions = partitions.into_iter().map(|fetched| {
-            OffsetFetchResponsePartitions::default()
-                .with_partition_index(fetched.partition)
-                .with_committed_offset(fetched.offset.0)
-                .with_committed_leader_epoch(fetched.leader_epoch.0)
-                .with_metadata(Some(view::text(&fetched.metadata)))
-                .with_error_code(fetched.error.code())
+    let topics = by_topic(asked, reply)
+        .into_iter()
+        .map(|(name, partitions)| {
+            let partitions = partitions.into_iter().map(|fetched| {
+                OffsetFetchResponsePartitions::default()
+                    .with_partition_index(fetched.partition)
+                    .with_committed_offset(fetched.offset.0)
+                    .with_committed_leader_epoch(fetched.leader_epoch.0)
+                    .with_metadata(Some(view::text(&fetched.metadata)))
+                    .with_error_code(fetched.error.code())
+            });
+            let partitions = partitions.collect();
+            let topic = OffsetFetchResponseTopics::default().with_name(WireName(view::text(&name)));
+            topic.with_partitions(partitions)
         });
-        let partitions = partitions.collect();
-        let topic = OffsetFetchResponseTopics::default().with_name(WireName(view::text(&name)));
-        topic.with_partitions(partitions)
-    });
     OffsetFetchResponseGroup::default()
         .with_group_id(group.group_id)
         .with_topics(topics.collect())
@@ -171,8 +191,13 @@ async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) ->
     }
     for fetched in reply.partitions {
         // Offsets of a topic that is gone have no id to be named by.
-        let Some(topic) = image.topic(&fetched.topic) else { continue };
-        topics.entry(topic.id).or_default().push(of_partition(&fetched));
+        let Some(topic) = image.topic(&fetched.topic) else {
+            continue;
+        };
+        topics
+            .entry(topic.id)
+            .or_default()
+            .push(of_partition(&fetched));
     }
     let topics = topics.into_iter().map(|(id, partitions)| {
         let partitions = Value::Array(partitions);
@@ -189,7 +214,10 @@ fn of_partition(fetched: &FetchedOffset) -> Value {
     structure([
         ("partition_index", Value::Integer(fetched.partition.into())),
         ("committed_offset", Value::Integer(fetched.offset.0)),
-        ("committed_leader_epoch", Value::Integer(fetched.leader_epoch.0.into())),
+        (
+            "committed_leader_epoch",
+            Value::Integer(fetched.leader_epoch.0.into()),
+        ),
         ("metadata", Value::Text(fetched.metadata.clone())),
         ("error_code", Value::Integer(fetched.error.code().into())),
     ])
@@ -208,23 +236,26 @@ fn nothing(partition: i32, error: ErrorCode) -> Value {
 }
 
 /// An error of the whole group stands at every partition as well, for those who look only there.
-fn with_errors(
-    reply: OffsetFetchReply,
-    asked: Option<Vec<(TopicName, i32)>>,
-) -> OffsetFetchReply {
+fn with_errors(reply: OffsetFetchReply, asked: Option<Vec<(TopicName, i32)>>) -> OffsetFetchReply {
     if reply.error == ErrorCode::None {
         return reply;
     }
-    let failed = asked.unwrap_or_default().into_iter().map(|(topic, partition)| FetchedOffset {
-        topic,
-        topic_id: TopicId::NONE,
-        partition,
-        offset: Offset::NONE,
-        leader_epoch: LeaderEpoch::NONE,
-        metadata: String::new(),
+    let failed = asked
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(topic, partition)| FetchedOffset {
+            topic,
+            topic_id: TopicId::NONE,
+            partition,
+            offset: Offset::NONE,
+            leader_epoch: LeaderEpoch::NONE,
+            metadata: String::new(),
+            error: reply.error,
+        });
+    OffsetFetchReply {
         error: reply.error,
-    });
-    OffsetFetchReply { error: reply.error, partitions: failed.collect() }
+        partitions: failed.collect(),
+    }
 }
 
 /// A topic that was asked for without partitions is there too, unless the group failed.
@@ -237,7 +268,10 @@ fn by_topic(
         topics.extend(asked.into_iter().map(|name| (name, Vec::new())));
     }
     for fetched in reply.partitions {
-        topics.entry(fetched.topic.clone()).or_default().push(fetched);
+        topics
+            .entry(fetched.topic.clone())
+            .or_default()
+            .push(fetched);
     }
     topics
 }

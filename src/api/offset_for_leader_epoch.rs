@@ -22,9 +22,9 @@ pub fn handle(
         let end = |wanted: &OffsetForLeaderPartition| {
             let response = EpochEndOffset::default().with_partition(wanted.partition);
             match end_offset(&context.node, &topic.topic.0, wanted) {
-                Ok((epoch, offset)) => {
-                    response.with_leader_epoch(epoch.0).with_end_offset(offset.0)
-                }
+                Ok((epoch, offset)) => response
+                    .with_leader_epoch(epoch.0)
+                    .with_end_offset(offset.0),
                 Err(error) => response.with_error_code(error.code()),
             }
         };
@@ -42,6 +42,8 @@ fn end_offset(
 ) -> Result<(LeaderEpoch, Offset), ErrorCode> {
     let partition = node.partition_by_name(topic, wanted.partition)?;
     partition.check_leader(wanted.current_leader_epoch)?;
-    let found = partition.log.end_offset_for_epoch(LeaderEpoch(wanted.leader_epoch));
+    let found = partition
+        .log
+        .end_offset_for_epoch(LeaderEpoch(wanted.leader_epoch));
     Ok(found.unwrap_or((LeaderEpoch::NONE, Offset::NONE)))
 }

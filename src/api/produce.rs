@@ -68,14 +68,26 @@ fn produce(
 ) -> Handled<ProduceResponse> {
     let acks = request.acks;
     let timeout = Duration::from_millis(request.timeout_ms.max(0) as u64);
-    let append = Append { context, acks, verdicts };
+    let append = Append {
+        context,
+        acks,
+        verdicts,
+    };
     let topics = by_topic(request.topic_data.into_iter().map(|topic| {
         let partitions = topic.partition_data.into_iter();
         let partitions = partitions.map(|data| (data.index, data.records.unwrap_or_default()));
-        (TopicKey { name: topic.name, id: topic.topic_id }, partitions)
+        (
+            TopicKey {
+                name: topic.name,
+                id: topic.topic_id,
+            },
+            partitions,
+        )
     }));
-    let topics: Vec<AppendedTopic> =
-        topics.into_iter().map(|(topic, asked)| append.topic(topic, asked)).collect();
+    let topics: Vec<AppendedTopic> = topics
+        .into_iter()
+        .map(|(topic, asked)| append.topic(topic, asked))
+        .collect();
     if acks == ACKS_NONE {
         return Handled::Done(without_answer(&topics));
     }
@@ -92,13 +104,18 @@ fn produce(
 
 /// acks=0: there is no answer, and the only way to tell of an error is to close the connection.
 fn without_answer(topics: &[AppendedTopic]) -> Outcome<ProduceResponse> {
-    let failed = topics.iter().flat_map(|topic| &topic.partitions).find(|p| p.is_failed());
+    let failed = topics
+        .iter()
+        .flat_map(|topic| &topic.partitions)
+        .find(|p| p.is_failed());
     match failed {
         None => Outcome::Silent,
         Some(partition) => {
             let code = partition.response.error_code;
             let error = ErrorCode::from_code(code).map_or("an error", ErrorCode::name);
-            Outcome::Close(CloseReason::FailedSilently { reason: error.to_owned() })
+            Outcome::Close(CloseReason::FailedSilently {
+                reason: error.to_owned(),
+            })
         }
     }
 }
@@ -116,7 +133,9 @@ struct AppendedPartition {
 
 impl AppendedTopic {
     fn waits(&self) -> bool {
-        self.partitions.iter().any(|partition| partition.waits_for.is_some())
+        self.partitions
+            .iter()
+            .any(|partition| partition.waits_for.is_some())
     }
 }
 
@@ -142,10 +161,16 @@ struct Append<'a> {
 
 impl Append<'_> {
     fn topic(&self, topic: TopicKey, asked: Vec<Asked<Bytes>>) -> AppendedTopic {
-        let partitions = asked.into_iter().map(|asked| self.partition(&topic, asked)).collect();
+        let partitions = asked
+            .into_iter()
+            .map(|asked| self.partition(&topic, asked))
+            .collect();
         let response = TopicProduceResponse::default();
         let response = response.with_name(topic.name).with_topic_id(topic.id);
-        AppendedTopic { topic: response, partitions }
+        AppendedTopic {
+            topic: response,
+            partitions,
+        }
     }
 
     fn partition(&self, topic: &TopicKey, asked: Asked<Bytes>) -> AppendedPartition {
@@ -166,7 +191,10 @@ impl Append<'_> {
             Ok((response, end)) => {
                 let done = partition.high_watermark() >= end;
                 let waits_for = (!done).then(|| (partition.clone(), end));
-                AppendedPartition { response: response.with_index(index), waits_for }
+                AppendedPartition {
+                    response: response.with_index(index),
+                    waits_for,
+                }
             }
             Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
             Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
@@ -205,9 +233,11 @@ impl Append<'_> {
             .with_borrow_mut(|scratch| prepare(records, &rules, now, scratch))
             .map_err(Refused::Records)?;
         let origin = self.origin(partition, &prepared.batch)?;
-        let appended = partition.append(prepared.batch, origin, now).map_err(|error| {
-            Refused::Append(error::of_append(&partition.topic_partition, &error))
-        })?;
+        let appended = partition
+            .append(prepared.batch, origin, now)
+            .map_err(|error| {
+                Refused::Append(error::of_append(&partition.topic_partition, &error))
+            })?;
         let response = PartitionProduceResponse::default()
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)
@@ -285,11 +315,7 @@ fn tells_log_start(error: ErrorCode) -> bool {
 }
 
 /// What the topic's configuration and the request's version ask of a batch.
-fn rules<'a>(
-    partition: &'a Partition,
-    config: &TopicConfig,
-    api_version: i16,
-) -> ProduceRules<'a> {
+fn rules<'a>(partition: &'a Partition, config: &TopicConfig, api_version: i16) -> ProduceRules<'a> {
     let compression = match config.compression_type {
         CompressionType::Producer => None,
         CompressionType::Uncompressed => Some((Compression::None, 0)),
@@ -316,7 +342,10 @@ fn rules<'a>(
 }
 
 fn not_verified(response: PartitionProduceResponse, refused: NotVerified) -> AppendedPartition {
-    failed(response.with_error_message(refused.message.map(view::text)), refused.error)
+    failed(
+        response.with_error_message(refused.message.map(view::text)),
+        refused.error,
+    )
 }
 
 /// Why one partition's records were not appended.
@@ -332,7 +361,10 @@ fn failed(response: PartitionProduceResponse, error: ErrorCode) -> AppendedParti
         .with_base_offset(Offset::NONE.0)
         .with_log_append_time_ms(TimestampMs::NONE.0)
         .with_log_start_offset(Offset::NONE.0);
-    AppendedPartition { response, waits_for: None }
+    AppendedPartition {
+        response,
+        waits_for: None,
+    }
 }
 
 /// Waits until every partition's records are on all in-sync replicas; those that are not in time
@@ -347,7 +379,10 @@ async fn wait_for_replicas(topics: &mut [AppendedTopic], timeout: Duration) {
         partition.register(&waiter);
     }
     let in_time = loop {
-        if waited_for.iter().all(|(partition, end)| partition.high_watermark() >= *end) {
+        if waited_for
+            .iter()
+            .all(|(partition, end)| partition.high_watermark() >= *end)
+        {
             break true;
         }
         tokio::select! {
@@ -374,8 +409,13 @@ async fn wait_for_replicas(topics: &mut [AppendedTopic], timeout: Duration) {
 
 fn answer(topics: Vec<AppendedTopic>) -> ProduceResponse {
     let topics = topics.into_iter().map(|appended| {
-        let partitions = appended.partitions.into_iter().map(|partition| partition.response);
-        appended.topic.with_partition_responses(partitions.collect())
+        let partitions = appended
+            .partitions
+            .into_iter()
+            .map(|partition| partition.response);
+        appended
+            .topic
+            .with_partition_responses(partitions.collect())
     });
     ProduceResponse::default().with_responses(topics.collect())
 }

@@ -13,9 +13,10 @@ use crate::types::ErrorCode;
 const VERSION_PROTOCOL: i16 = 5;
 
 pub fn handle(context: Context, request: SyncGroupRequest) -> Handled<SyncGroupResponse> {
-    let assignments = request.assignments.into_iter().map(|assignment| {
-        (assignment.member_id.as_str().into(), assignment.assignment)
-    });
+    let assignments = request
+        .assignments
+        .into_iter()
+        .map(|assignment| (assignment.member_id.as_str().into(), assignment.assignment));
     let sync = SyncGroup {
         group: request.group_id.0.as_str().into(),
         generation_id: request.generation_id,

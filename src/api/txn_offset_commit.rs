@@ -28,7 +28,9 @@ pub fn handle(
         let image = context.node.image();
         let mut known = Vec::new();
         for topic in &request.topics {
-            let Some(found) = image.topic(&topic.name.0) else { continue };
+            let Some(found) = image.topic(&topic.name.0) else {
+                continue;
+            };
             for partition in &topic.partitions {
                 if found.partitions.get(partition.partition_index).is_none() {
                     continue;
@@ -77,7 +79,12 @@ async fn commit(
                 group_instance_id: group_request::owned(request.group_instance_id.as_ref()),
                 partitions,
             };
-            context.node.groups.commit_txn_offsets(commit).await.partitions
+            context
+                .node
+                .groups
+                .commit_txn_offsets(commit)
+                .await
+                .partitions
         }
         Err(error) => vec![error; names.len()],
     };
@@ -100,7 +107,13 @@ async fn verify(context: &Context, request: &TxnOffsetCommitRequest) -> Result<(
         return Err(ErrorCode::InvalidProducerEpoch);
     }
     let is_open = known.is_open && known.producer_epoch == producer.producer_epoch;
-    if is_open || !node.config().broker.transaction.transaction_partition_verification_enable {
+    if is_open
+        || !node
+            .config()
+            .broker
+            .transaction
+            .transaction_partition_verification_enable
+    {
         return Ok(());
     }
     let at = found.topic_partition.clone();
@@ -139,7 +152,9 @@ fn answer(
                 .with_error_code(error.code())
         });
         let partitions = partitions.collect();
-        TxnOffsetCommitResponseTopic::default().with_name(topic.name).with_partitions(partitions)
+        TxnOffsetCommitResponseTopic::default()
+            .with_name(topic.name)
+            .with_partitions(partitions)
     });
     TxnOffsetCommitResponse::default().with_topics(topics.collect())
 }

@@ -1,4 +1,4 @@
-//! Reading and building the trees of the versions that the codec lacks (`values from` in the table).
+//! Reading and building the trees of versions that the codec lacks (`values from` in the table).
 //!
 //! A request was found conforming, so its fields are there and of their kind; what a field lacks
 //! all the same reads as its default.

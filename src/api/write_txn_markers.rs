@@ -79,7 +79,11 @@ async fn write_all(context: &Context, wanted: Vec<Wanted>) -> Vec<Written> {
 }
 
 fn outcome(commit: bool) -> TransactionResult {
-    if commit { TransactionResult::Commit } else { TransactionResult::Abort }
+    if commit {
+        TransactionResult::Commit
+    } else {
+        TransactionResult::Abort
+    }
 }
 
 fn wanted(request: &WritableTxnMarker) -> Wanted {
@@ -93,17 +97,32 @@ fn wanted(request: &WritableTxnMarker) -> Wanted {
             transaction_version: TransactionVersion::V0,
         },
         topics: topics
-            .map(|topic| (topic.name.0.as_str().into(), topic.partition_indexes.clone()))
+            .map(|topic| {
+                (
+                    topic.name.0.as_str().into(),
+                    topic.partition_indexes.clone(),
+                )
+            })
             .collect(),
     }
 }
 
 fn wanted_of_value(request: &Value) -> Wanted {
-    let number = |name: &str| request.get(name).and_then(Value::as_integer).unwrap_or_default();
+    let number = |name: &str| {
+        request
+            .get(name)
+            .and_then(Value::as_integer)
+            .unwrap_or_default()
+    };
     let topics = request.get("topics").map_or(&[][..], Value::elements);
     let topic = |topic: &Value| {
-        let name = topic.get("name").and_then(Value::as_text).unwrap_or_default();
-        let indexes = topic.get("partition_indexes").map_or(&[][..], Value::elements);
+        let name = topic
+            .get("name")
+            .and_then(Value::as_text)
+            .unwrap_or_default();
+        let indexes = topic
+            .get("partition_indexes")
+            .map_or(&[][..], Value::elements);
         let indexes = indexes.iter().filter_map(Value::as_integer);
         (name.into(), indexes.map(|index| index as i32).collect())
     };
@@ -154,6 +173,9 @@ fn result_value(written: &Written) -> Value {
     };
     Value::fields([
         ("producer_id", Value::Integer(written.producer_id.0)),
-        ("topics", Value::Array(written.topics.iter().map(topic).collect())),
+        (
+            "topics",
+            Value::Array(written.topics.iter().map(topic).collect()),
+        ),
     ])
 }

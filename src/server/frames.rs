@@ -4,7 +4,7 @@
 //! 1. Memory is taken for a frame only after its length was found to be within
 //!    `socket.request.max.bytes`, and for a large frame only after the budget of all connections
 //!    (`queued.max.request.bytes`) has room for it.
-//! 2. The budget is asked once as much of a large frame has arrived as a small one may have: what is
+//! 2. The budget is asked once as much of a large frame is here as a small one may have: what is
 //!    announced and not sent keeps nobody waiting.
 //! 3. A frame that holds a part of the budget while others wait for theirs must keep a pace.
 //! 4. A connection without a frame under way holds no buffer.
@@ -207,7 +207,8 @@ impl FrameReader {
         }
     }
 
-    /// Makes the buffer hold the frame under way or its beginning, or a first read if there is none.
+    /// Makes the buffer hold the frame under way or its beginning, or a first read if there is
+    /// none.
     async fn make_room(&mut self) -> Result<(), FrameError> {
         let mut wanted = match self.announced_len()? {
             Some(len) => 4 + len,
@@ -283,7 +284,7 @@ mod tests {
         assert!(next(&mut reader, &server).await.unwrap().is_empty());
     }
 
-    /// A reader whose client has announced a megabyte and sent `bytes` of it, all of which are read.
+    /// A reader whose client has announced a megabyte and sent `bytes` of it, all of them read.
     async fn announced(budget: &FrameBudget, bytes: usize) -> (FrameReader, TcpStream, TcpStream) {
         let (mut client, server) = pair().await;
         let mut reader = FrameReader::new(budget.clone(), 1 << 20);
