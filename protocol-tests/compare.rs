@@ -82,12 +82,25 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub fn fail(&mut self, case: &str, error: String) {
+    /// Holds what came back against what is recorded of the case.
+    pub fn add_result(&mut self, case: &str, result: &Result<Recording, String>) {
+        match (result, Recording::read(&crate::directory("recorded"), case)) {
+            (Ok(seen), Ok(expected)) => self.add(case, &expected, seen),
+            (Err(error), _) => self.fail(case, error.clone()),
+            (_, Err(error)) => self.fail(case, error),
+        }
+    }
+
+    pub fn first_failure(&self) -> Option<&String> {
+        self.failures.first()
+    }
+
+    fn fail(&mut self, case: &str, error: String) {
         self.cases.insert(case.to_owned());
         self.failures.push(format!("{case}: {error}"));
     }
 
-    pub fn add(&mut self, case: &str, expected: &Recording, seen: &Recording) {
+    fn add(&mut self, case: &str, expected: &Recording, seen: &Recording) {
         self.cases.insert(case.to_owned());
         let labels = |r: &Recording| r.steps.iter().map(|(l, _)| l.clone()).collect::<Vec<_>>();
         if labels(expected) != labels(seen) {

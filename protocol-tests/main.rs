@@ -98,15 +98,36 @@ fn answers_are_those_of_kafka() {
         Err(_) => Differences::read(&directory("differences.txt")),
     };
     let cases = cases();
+    let mut results = run_all(&broker, &cases);
+    if std::env::var("KLAMM_IS_KAFKA").is_ok() {
+        ask_again(&broker, &cases, &listed, &mut results);
+    }
     let mut report = compare::Report::new(&listed);
-    for (name, result) in run_all(&broker, &cases) {
-        let expected = Recording::read(&directory("recorded"), &name);
-        match (result, expected) {
-            (Ok(seen), Ok(expected)) => report.add(&name, &expected, &seen),
-            (Err(error), _) | (_, Err(error)) => report.fail(&name, error),
-        }
+    for (name, result) in &results {
+        report.add_result(name, result);
     }
     report.finish();
+}
+
+/// Some answers of a Kafka depend on its own threads (how far its coordinator has read the
+/// metadata, which requests it verifies together), so a case that differs is run again, alone, and
+/// only what differs every time counts. Klamm gets no second chance.
+fn ask_again(
+    broker: &Broker,
+    cases: &[Case],
+    listed: &Differences,
+    results: &mut BTreeMap<String, Result<Recording, String>>,
+) {
+    for _ in 0..3 {
+        for case in cases {
+            let mut report = compare::Report::new(listed);
+            report.add_result(&case.name, &results[&case.name]);
+            if let Some(first) = report.first_failure() {
+                println!("asked again: {first}");
+                results.insert(case.name.clone(), run::case(broker, case));
+            }
+        }
+    }
 }
 
 /// Every API and version that a single node serves is in some case's `versions`.
