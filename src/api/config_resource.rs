@@ -4,8 +4,8 @@
 use kafka_protocol::protocol::StrBytes;
 
 use crate::config::{
-    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, NodeConfig, Overrides,
-    Rejection, ResourceType, check_broker_name,
+    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, Effect, NodeConfig,
+    Overrides, Rejection, ResourceType, check_broker_name, find_row,
 };
 use crate::host::log_levels;
 use crate::metadata::planners::{check_topic_name, config_change_records};
@@ -105,6 +105,7 @@ async fn alter_one(
         check_broker_name(&resource.name, node.broker_id.0)?;
     }
     let config = node.config();
+    let without_effect = without_effect(resource_type, &resource.change);
     let submitted =
         node.submit(
             move |image| match plan(&config, image, resource_type, &resource) {
@@ -116,12 +117,35 @@ async fn alter_one(
                 Err(rejection) => Plan::answer(Err(rejection)),
             },
         );
-    submitted.await.unwrap_or_else(|error| {
+    let result = submitted.await.unwrap_or_else(|error| {
         Err(Rejection {
             code: super::error::of_quorum(&error),
             message: Some(error.to_string()),
         })
-    })
+    });
+    if result.is_ok() && !validate_only {
+        for (name, reason) in without_effect {
+            tracing::warn!("{name} was set and has no effect: {reason}");
+        }
+    }
+    result
+}
+
+/// The names that a change sets, whose values Klamm keeps and does nothing with, and why.
+fn without_effect(resource_type: ResourceType, change: &Change) -> Vec<(String, &'static str)> {
+    let names: Vec<&String> = match change {
+        Change::Incremental(alterations) => alterations
+            .iter()
+            .filter(|alteration| alteration.op != AlterOp::Delete as i8)
+            .map(|alteration| &alteration.name)
+            .collect(),
+        Change::Replace(values) => values.iter().map(|(name, _)| name).collect(),
+    };
+    let reason = |name: &String| match find_row(resource_type, name)?.effect {
+        Effect::NoEffect(reason) => Some((name.clone(), reason)),
+        Effect::Applied | Effect::Refused(_) => None,
+    };
+    names.into_iter().filter_map(reason).collect()
 }
 
 fn plan(

@@ -41,6 +41,7 @@ config_table! {
         "Compute assignments of the share group beside the coordinator's threads.";
     String "share.auto.offset.reset" = "latest", [ShareOffsetReset], Medium, Resource
         => share_auto_offset_reset: ShareAutoOffsetReset,
+        no_effect "there are no share groups yet",
         "Where the share group begins to read a partition that it has not read.";
     Int "share.delivery.count.limit" = "5", [AtLeast(2)], Medium, Resource
         from ["group.share.delivery.count.limit" Same]
@@ -49,6 +50,7 @@ config_table! {
     Int "share.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, Resource
         from ["group.share.heartbeat.interval.ms" Same]
         => share_heartbeat_interval_ms: i32,
+        no_effect "there are no share groups yet",
         "How often a member of the share group sends a heartbeat.";
     String "share.isolation.level" = "read_uncommitted", [OneOf(&["read_committed", "read_uncommitted"])],
         Medium, Resource
@@ -68,6 +70,7 @@ config_table! {
     Int "share.session.timeout.ms" = "45000", [AtLeast(1)], Medium, Resource
         from ["group.share.session.timeout.ms" Same]
         => share_session_timeout_ms: i32,
+        no_effect "there are no share groups yet",
         "A member of the share group that is silent for this long is removed.";
     Long "streams.acceptable.recovery.lag" = "10000", [AtLeast(0)], Medium internal, Resource
         from ["group.streams.acceptable.recovery.lag" Same]
@@ -80,6 +83,7 @@ config_table! {
     String "streams.assignor.name" = null, [Any], Medium, Resource
         from ["group.streams.assignors" FirstItem]
         => streams_assignor_name: Option<String>,
+        no_effect "there are no streams groups yet",
         "The assignor of the streams group.";
     Boolean "streams.assignor.offload.enable" = "true", [Any], Medium internal, Resource
         from ["group.streams.assignor.offload.enable" Same]
@@ -88,6 +92,7 @@ config_table! {
     Int "streams.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, Resource
         from ["group.streams.heartbeat.interval.ms" Same]
         => streams_heartbeat_interval_ms: i32,
+        no_effect "there are no streams groups yet",
         "How often a member of the streams group sends a heartbeat.";
     Int "streams.initial.rebalance.delay.ms" = "3000", [AtLeast(0)], Medium, Resource
         from ["group.streams.initial.rebalance.delay.ms" Same]
@@ -108,6 +113,7 @@ config_table! {
     Int "streams.session.timeout.ms" = "45000", [AtLeast(1)], Medium, Resource
         from ["group.streams.session.timeout.ms" Same]
         => streams_session_timeout_ms: i32,
+        no_effect "there are no streams groups yet",
         "A member of the streams group that is silent for this long is removed.";
     Int "streams.task.offset.interval.ms" = "60000", [AtLeast(1)], Medium internal, Resource
         from ["group.streams.task.offset.interval.ms" Same]

@@ -49,6 +49,7 @@ config_table! {
     Long "log.segment.delete.delay.ms" = "60000", [AtLeast(0)], High, ClusterWide
         "How long the files of a deleted segment stay for those who still read them.";
     Boolean "log.preallocate" = "false", [Any], Medium, ClusterWide
+        no_effect "segments grow as records come",
         "Reserve the disk space of a segment when it is begun.";
     String "log.message.timestamp.type" = "CreateTime", [OneOf(&["CreateTime", "LogAppendTime"])],
         Medium, ClusterWide

@@ -9,6 +9,7 @@ config_table! {
     Int "min.insync.replicas" = "1", [AtLeast(1)], High, ClusterWide
         "How many replicas must have a batch before a producer with acks=all is answered.";
     Boolean "unclean.leader.election.enable" = "false", [Any], High, ClusterWide
+        no_effect "there is one broker",
         "Let a replica lead that may lack records when no other is left.";
     Long "unclean.leader.election.interval.ms" = "300000", [AtLeast(1)], Medium internal, ReadOnly
         no_effect "there is one broker",

@@ -10,17 +10,23 @@ config_table! {
         no_effect "there are no share groups yet",
         "The assignors of share groups; the first is the default.";
     Int "group.share.session.timeout.ms" = "45000", [AtLeast(1)], Medium, ReadOnly
+        no_effect "there are no share groups yet",
         "A member of a share group that is silent for this long is removed.";
     Int "group.share.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, ReadOnly
+        no_effect "there are no share groups yet",
         "How often a member of a share group sends a heartbeat.";
     Int "group.share.assignment.interval.ms" = "1000", [AtLeast(0)], Medium, ClusterWide
+        no_effect "there are no share groups yet",
         "How long at least lies between two assignments of a share group.";
     Int "group.share.record.lock.duration.ms" = "30000", [Between(1000, 3_600_000)],
         Medium, ReadOnly
+        no_effect "there are no share groups yet",
         "How long a member of a share group has a record for itself.";
     Int "group.share.delivery.count.limit" = "5", [Between(2, 10)], Medium, ReadOnly
+        no_effect "there are no share groups yet",
         "How often a record is delivered to a share group at most.";
     Int "group.share.partition.max.record.locks" = "2000", [Between(100, 10_000)], Medium, ReadOnly
+        no_effect "there are no share groups yet",
         "How many records of a partition may be out to a share group at once.";
     Int "group.share.min.session.timeout.ms" = "45000", [AtLeast(1)], Medium, ReadOnly
         no_effect "there are no share groups yet",

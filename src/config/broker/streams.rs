@@ -10,22 +10,31 @@ config_table! {
         => group_streams_assignors: Vec<String>,
         "The assignors of streams groups; the first is the default.";
     Int "group.streams.session.timeout.ms" = "45000", [AtLeast(1)], Medium, ReadOnly
+        no_effect "there are no streams groups yet",
         "A member of a streams group that is silent for this long is removed.";
     Int "group.streams.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, ReadOnly
+        no_effect "there are no streams groups yet",
         "How often a member of a streams group sends a heartbeat.";
     Int "group.streams.assignment.interval.ms" = "1000", [AtLeast(0)], Medium, ClusterWide
+        no_effect "there are no streams groups yet",
         "How long at least lies between two assignments of a streams group.";
     Int "group.streams.initial.rebalance.delay.ms" = "3000", [AtLeast(0)], Medium, ReadOnly
+        no_effect "there are no streams groups yet",
         "How long an empty streams group waits for more members before its first assignment.";
     Int "group.streams.num.standby.replicas" = "0", [AtLeast(0)], Medium, ReadOnly
+        no_effect "there are no streams groups yet",
         "How many standby copies of its state a streams group keeps.";
     Int "group.streams.num.warmup.replicas" = "2", [AtLeast(0)], Medium internal, ReadOnly
+        no_effect "there are no streams groups yet",
         "How many copies of state a streams group may warm up at once.";
     Long "group.streams.acceptable.recovery.lag" = "10000", [AtLeast(0)], Medium internal, ReadOnly
+        no_effect "there are no streams groups yet",
         "How far behind a copy of state may be and still count as caught up.";
     Int "group.streams.task.offset.interval.ms" = "60000", [AtLeast(1)], Medium internal, ReadOnly
+        no_effect "there are no streams groups yet",
         "How often members of a streams group report how far their tasks are.";
     List "group.streams.rack.aware.assignment.tags" = "", [Any], Low, ReadOnly
+        no_effect "there are no streams groups yet",
         "The client tags over which a streams group spreads its standby copies.";
     Int "group.streams.min.session.timeout.ms" = "45000", [AtLeast(1)], Medium, ReadOnly
         no_effect "there are no streams groups yet",
