@@ -210,26 +210,32 @@ mod tests {
         assert_eq!(store.get(b"b").unwrap(), None);
     }
 
+    /// A copy of the store's files, as a kill would leave them.
+    fn copy_of(dir: &Path) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+            }
+        }
+        copy
+    }
+
     #[test]
     fn a_store_that_lost_acknowledged_changes_is_refused() {
         let dir = tempfile::tempdir().unwrap();
+        let store = SledKeyValue::open(dir.path()).unwrap();
         for n in 0..200_u8 {
-            let store = SledKeyValue::open(dir.path());
-            let put = |k: u8| Change::Put {
-                key: vec![k],
+            let put = Change::Put {
+                key: vec![n % 7],
                 value: vec![n; 100],
             };
-            store.unwrap().commit(vec![put(n % 7)]).unwrap();
+            store.commit(vec![put]).unwrap();
             if n < 150 {
                 continue;
             }
-            let damaged = tempfile::tempdir().unwrap();
-            for entry in std::fs::read_dir(dir.path()).unwrap() {
-                let entry = entry.unwrap();
-                if entry.file_type().unwrap().is_file() {
-                    std::fs::copy(entry.path(), damaged.path().join(entry.file_name())).unwrap();
-                }
-            }
+            let damaged = copy_of(dir.path());
             let path = damaged.path().join("db");
             let mut bytes = std::fs::read(&path).unwrap();
             let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
@@ -243,16 +249,14 @@ mod tests {
                 assert_eq!(found, Some(vec![n; 100]), "byte {at}");
             }
         }
-        std::fs::write(dir.path().join("db"), b"").unwrap();
-        assert!(SledKeyValue::open(dir.path()).is_err());
+        let empty = copy_of(dir.path());
+        std::fs::write(empty.path().join("db"), b"").unwrap();
+        assert!(SledKeyValue::open(empty.path()).is_err());
         // As if nothing had ever been there.
-        for entry in std::fs::read_dir(dir.path()).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_type().unwrap().is_file() && entry.file_name() != COMMITS_FILE {
-                std::fs::remove_file(entry.path()).unwrap();
-            }
-        }
-        let refused = SledKeyValue::open(dir.path()).err().unwrap().to_string();
+        let gone = tempfile::tempdir().unwrap();
+        let commits = dir.path().join(COMMITS_FILE);
+        std::fs::copy(commits, gone.path().join(COMMITS_FILE)).unwrap();
+        let refused = SledKeyValue::open(gone.path()).err().unwrap().to_string();
         assert!(refused.contains("200 were acknowledged"), "{refused}");
     }
 }
