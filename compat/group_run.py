@@ -93,7 +93,7 @@ class Writer:
             self.ends[partition] = max(self.ends[partition], message.offset() + 1)
 
     def run(self):
-        while not self.stopping.is_set():
+        while not self.stopping.wait(1 / RECORDS_PER_PARTITION_S):
             wanted = list(self.ends) if len(self.producer) < UNACKNOWLEDGED_MAX else []
             for partition in wanted:
                 try:
@@ -101,7 +101,7 @@ class Writer:
                         self.topic, b"x", partition=partition, on_delivery=self.delivered)
                 except self.unknown_partition:
                     pass
-            self.producer.poll(1 / RECORDS_PER_PARTITION_S)
+            self.producer.poll(0)
         self.producer.flush()
 
     def stop(self):
