@@ -1,6 +1,8 @@
 //! What DescribeConfigs, AlterConfigs and IncrementalAlterConfigs share: which resource a request
 //! means, and the broker's loggers.
 
+use kafka_protocol::protocol::StrBytes;
+
 use crate::config::{
     AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, NodeConfig, Overrides,
     Rejection, ResourceType, check_broker_name,
@@ -13,12 +15,23 @@ use crate::metadata::{
 use crate::partition::overrides_of;
 use crate::types::{BrokerId, ErrorCode};
 
-use super::Node;
+use super::{Node, view};
 
 pub fn refused(error: PlanError) -> Rejection {
     Rejection {
         code: error.code,
         message: error.message.map(|message| message.to_string()),
+    }
+}
+
+/// The error code and message with which a change is answered.
+pub fn outcome(result: Result<(), Rejection>) -> (i16, Option<StrBytes>) {
+    match result {
+        Ok(()) => (ErrorCode::None.code(), None),
+        Err(rejection) => {
+            let message = rejection.message.as_deref().map(view::text);
+            (rejection.code.code(), message)
+        }
     }
 }
 

@@ -36,7 +36,7 @@ config_table! {
         => delete_retention_ms: i64,
         "How long a tombstone stays in a compacted partition.";
     Boolean "errors.deadletterqueue.group.enable" = "false", [Any], Medium, Resource
-        => errors_deadletterqueue_group_enable: bool,
+        no_effect "there are no share groups yet",
         "Let share groups use this topic as a dead letter queue.";
     Long "file.delete.delay.ms" = "60000", [AtLeast(0)], Medium, Resource
         from ["log.segment.delete.delay.ms" Same]
@@ -156,7 +156,7 @@ config_table! {
         "The age at which a segment is closed.";
     Boolean "unclean.leader.election.enable" = "false", [Any], Medium, Resource
         from ["unclean.leader.election.enable" Same]
-        => unclean_leader_election_enable: bool,
+        no_effect "there is one broker",
         "Let a replica lead that may lack records when no other is left.";
 }
 

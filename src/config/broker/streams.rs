@@ -28,35 +28,35 @@ config_table! {
     List "group.streams.rack.aware.assignment.tags" = "", [Any], Low, ReadOnly
         "The client tags over which a streams group spreads its standby copies.";
     Int "group.streams.min.session.timeout.ms" = "45000", [AtLeast(1)], Medium, ReadOnly
-        => group_streams_min_session_timeout_ms: i32,
+        no_effect "there are no streams groups yet",
         "The shortest session a streams group may be set to.";
     Int "group.streams.max.session.timeout.ms" = "60000", [AtLeast(1)], Medium, ReadOnly
-        => group_streams_max_session_timeout_ms: i32,
+        no_effect "there are no streams groups yet",
         "The longest session a streams group may be set to.";
     Int "group.streams.min.heartbeat.interval.ms" = "5000", [AtLeast(1)], Medium, ReadOnly
-        => group_streams_min_heartbeat_interval_ms: i32,
+        no_effect "there are no streams groups yet",
         "The shortest heartbeat interval a streams group may be set to.";
     Int "group.streams.max.heartbeat.interval.ms" = "15000", [AtLeast(1)], Medium, ReadOnly
-        => group_streams_max_heartbeat_interval_ms: i32,
+        no_effect "there are no streams groups yet",
         "The longest heartbeat interval a streams group may be set to.";
     Int "group.streams.min.assignment.interval.ms" = "0", [AtLeast(0)], Medium, ReadOnly
-        => group_streams_min_assignment_interval_ms: i32,
+        no_effect "there are no streams groups yet",
         "The shortest assignment interval a streams group may be set to.";
     Int "group.streams.max.assignment.interval.ms" = "15000", [AtLeast(0)], Medium, ReadOnly
-        => group_streams_max_assignment_interval_ms: i32,
+        no_effect "there are no streams groups yet",
         "The longest assignment interval a streams group may be set to.";
     Int "group.streams.min.task.offset.interval.ms" = "15000", [AtLeast(1)],
         Medium internal, ReadOnly
-        => group_streams_min_task_offset_interval_ms: i32,
+        no_effect "there are no streams groups yet",
         "The shortest interval of task reports a streams group may be set to.";
     Int "group.streams.max.size" = "2147483647", [AtLeast(1)], Medium, ReadOnly
-        => group_streams_max_size: i32,
+        no_effect "there are no streams groups yet",
         "The most members of a streams group.";
     Int "group.streams.max.standby.replicas" = "2", [AtLeast(0)], Medium, ReadOnly
-        => group_streams_max_standby_replicas: i32,
+        no_effect "there are no streams groups yet",
         "The most standby copies a streams group may be set to.";
     Int "group.streams.max.warmup.replicas" = "20", [AtLeast(0)], Medium internal, ReadOnly
-        => group_streams_max_warmup_replicas: i32,
+        no_effect "there are no streams groups yet",
         "The most warm-up copies a streams group may be set to.";
     Boolean "group.streams.assignor.offload.enable" = "true", [Any], Medium internal, ClusterWide
         no_effect "assignments are computed where the group is",
