@@ -23,8 +23,10 @@ JAVA = os.path.join(CACHE, "java")
 GO = os.path.join(CACHE, "go")
 NODE = os.path.join(CACHE, "node")
 VENV = os.path.join(CACHE, "venv")
-# Below the ephemeral ports, so that no outgoing connection takes one in between.
-PORTS = range(21600, 21700, 2)
+# Below the ephemeral ports, so that no outgoing connection takes one in between. Runs that are
+# started side by side are given others, since two may find the same port free at once.
+FIRST_PORT = int(os.environ.get("KLAMM_COMPAT_PORT", "21600"))
+PORTS = range(FIRST_PORT, FIRST_PORT + 100, 2)
 
 _print = threading.Lock()
 # Clients that run, each in a process group of its own; a signal ends them too.
@@ -220,7 +222,9 @@ def scratch():
         for process in children:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        sys.exit(130)
+        clean()
+        # Threads may still wait for what does not come any more.
+        os._exit(130)
 
     atexit.register(clean)
     for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:

@@ -1,5 +1,7 @@
 //! ConsumerGroupDescribe (key 69; KIP-848).
 
+use std::sync::Arc;
+
 use kafka_protocol::messages::consumer_group_describe_request::ConsumerGroupDescribeRequest;
 use kafka_protocol::messages::consumer_group_describe_response::{
     Assignment, ConsumerGroupDescribeResponse, DescribedGroup, Member, TopicPartitions,
@@ -22,23 +24,25 @@ pub fn handle(
     request: ConsumerGroupDescribeRequest,
 ) -> Handled<ConsumerGroupDescribeResponse> {
     Handled::later(async move {
-        let groups = request
-            .group_ids
-            .iter()
-            .map(|group| group.0.as_str().into())
-            .collect();
+        let groups = request.group_ids.iter();
+        let groups: Vec<Arc<str>> = groups.map(|group| group.0.as_str().into()).collect();
         let operations = if request.include_authorized_operations {
             view::GROUP_OPERATIONS
         } else {
             view::OPERATIONS_NOT_ASKED
         };
-        let described = context
-            .node
-            .groups
-            .consumer_group_describe(groups)
-            .await
-            .into_iter();
-        let groups = described.map(|group| answer(context.api_version, group, operations));
+        let described = if context.node.config().serves_consumer_groups() {
+            context.node.groups.consumer_group_describe(groups).await
+        } else {
+            let refused = ErrorCode::UnsupportedVersion;
+            let groups = groups.into_iter();
+            groups
+                .map(|group| ConsumerDescribedGroup::failed(group, refused, None))
+                .collect()
+        };
+        let groups = described
+            .into_iter()
+            .map(|group| answer(context.api_version, group, operations));
         ConsumerGroupDescribeResponse::default().with_groups(groups.collect())
     })
 }
