@@ -86,7 +86,7 @@ def build_java():
 def build_go():
     os.makedirs(GO, exist_ok=True)
     command(
-        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./groupload", "./member", "./sarama",
+        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./groupload", "./member", "./pipeline", "./sarama",
         cwd=os.path.join(HERE, "go"))
 
 
