@@ -57,18 +57,22 @@ pub fn handle(
         let id = txn_request::transactional_id(&request.transactional_id);
         let unknown = ErrorCode::UnknownTopicOrPartition;
         let errors = store(&context, id, commit, asked, unknown).await;
-        let topics = request.topics.into_iter().zip(errors).map(|(topic, errors)| {
-            let partitions = topic.partitions.iter().zip(errors);
-            let partitions = partitions.map(|(partition, error)| {
-                TxnOffsetCommitResponsePartition::default()
-                    .with_partition_index(partition.partition_index)
-                    .with_error_code(error.code())
+        let topics = request
+            .topics
+            .into_iter()
+            .zip(errors)
+            .map(|(topic, errors)| {
+                let partitions = topic.partitions.iter().zip(errors);
+                let partitions = partitions.map(|(partition, error)| {
+                    TxnOffsetCommitResponsePartition::default()
+                        .with_partition_index(partition.partition_index)
+                        .with_error_code(error.code())
+                });
+                let partitions = partitions.collect();
+                TxnOffsetCommitResponseTopic::default()
+                    .with_name(topic.name)
+                    .with_partitions(partitions)
             });
-            let partitions = partitions.collect();
-            TxnOffsetCommitResponseTopic::default()
-                .with_name(topic.name)
-                .with_partitions(partitions)
-        });
         TxnOffsetCommitResponse::default().with_topics(topics.collect())
     })
 }
@@ -100,7 +104,9 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
             group_instance_id: text(&request, "group_instance_id").map(str::to_owned),
             partitions: Vec::new(),
         };
-        let id = text(&request, "transactional_id").unwrap_or_default().into();
+        let id = text(&request, "transactional_id")
+            .unwrap_or_default()
+            .into();
         let errors = store(&context, id, commit, asked, ErrorCode::UnknownTopicId).await;
         let topics = topics.zip(errors).map(|(topic, errors)| {
             let partitions = elements(topic, "partitions").iter().zip(errors);

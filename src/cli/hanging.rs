@@ -208,7 +208,10 @@ async fn partitions(
         }
     };
     let mut found = Vec::new();
-    for detail in admin.describe_topics(&topics, PARTITIONS_PER_ANSWER).await? {
+    for detail in admin
+        .describe_topics(&topics, PARTITIONS_PER_ANSWER)
+        .await?
+    {
         for partition in &detail.partitions {
             if broker.is_none_or(|id| partition.replicas.contains(&id)) {
                 found.push(TopicPartition {
