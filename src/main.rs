@@ -118,7 +118,16 @@ fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
 }
 
 fn fail(error: &StartError) -> ExitCode {
-    for line in error.to_string().lines() {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        let reason = source.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        cause = source.source();
+    }
+    for line in text.lines() {
         eprintln!("klamm: {line}");
     }
     ExitCode::from(error.exit_code())
