@@ -110,7 +110,7 @@ apis! {
     25 AddOffsetsToTxn         add_offsets_to_txn        0 0 4  Alone;
     26 EndTxn                  end_txn                   0 0 5  Alone;
     27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone, values from 2;
-    28 TxnOffsetCommit         txn_offset_commit         0 0 5  Alone;
+    28 TxnOffsetCommit         txn_offset_commit         0 0 6  Alone, values from 6;
     32 DescribeConfigs         describe_configs          1 1 4  Alone;
     33 AlterConfigs            alter_configs             0 0 2  Alone;
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone, values from 5;

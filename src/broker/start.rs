@@ -179,6 +179,7 @@ fn group_coordinator(
         codec
             .and_then(Compression::from_id)
             .unwrap_or(Compression::None),
+        group.offsets_load_buffer_size,
         quorum.clone(),
         partitions.clone(),
         clock.clone(),
