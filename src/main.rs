@@ -24,7 +24,10 @@ fn main() -> ExitCode {
         Dispatched::Broker(words) => words,
     };
     let args = BrokerArgs::parse_from(words);
-    let Some(level) = log_levels::level(&args.log_level) else {
+    let given = std::env::var("KAFKA_LOG4J_ROOT_LOGLEVEL").unwrap_or_default();
+    // Among the words of Kafka's levels are OFF, ALL and some that are none.
+    let given = log_levels::level(&given.to_lowercase()).filter(|_| args.as_kafka);
+    let Some(level) = given.or(log_levels::level(&args.log_level)) else {
         eprintln!("klamm: --log-level: {} is not a level", args.log_level);
         return ExitCode::from(2);
     };
@@ -42,7 +45,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(config, args.file.is_some(), &clock)),
+        Ok(runtime) => runtime.block_on(run(config, &args, &clock)),
         Err(error) => {
             eprintln!("klamm: cannot start threads: {error}");
             ExitCode::FAILURE
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCode {
+async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> ExitCode {
     let stop_signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -63,7 +66,10 @@ async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCo
         Ok(started) => started,
         Err(error) => return fail(&error),
     };
-    tell(&ready, from_file, clock.monotonic());
+    tell(&ready, args.file.is_some(), clock.monotonic());
+    if args.as_kafka {
+        tell_scripts(&ready);
+    }
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
@@ -99,6 +105,7 @@ fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
         }
     };
     let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter(|_| !args.as_kafka)
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     let environment: Vec<Property> =
@@ -115,6 +122,17 @@ fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
         tracing::warn!("{warning}");
     }
     Ok(config)
+}
+
+/// What start scripts and Testcontainers wait for in the log of Kafka, each line once.
+fn tell_scripts(ready: &Ready) {
+    let id = ready.broker_id.0;
+    println!("[LogManager] Creating new log file");
+    println!("[BrokerServer id={id}] Transitioning from RECOVERY to RUNNING (klamm)");
+    println!("[KafkaServer id={id}] started (klamm)");
+    println!("[KafkaRaftServer nodeId={id}] Kafka Server started (klamm)");
+    println!("[Controller id={id}] Checking need to trigger auto leader balancing");
+    println!("Kafka broker started");
 }
 
 fn fail(error: &StartError) -> ExitCode {

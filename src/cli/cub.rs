@@ -156,7 +156,10 @@ async fn kafka_ready(io: &mut Io, words: &Words) -> Done {
         cluster.is_ok_and(|cluster| cluster.brokers.len() >= wanted)
     });
     match is_ready.await {
-        true => Ok(()),
+        true => {
+            super::zookeeper::remember(settings.get("bootstrap.servers").unwrap_or_default());
+            Ok(())
+        }
         false => Err(Exit::error(format!(
             "Expected {wanted} brokers but did not find as many within {} s.",
             limit.as_secs()
