@@ -11,6 +11,7 @@ use crate::config::{ConfigType, Origin, Property};
 /// Variables that speak to the images' scripts or to the JVM, in every family.
 const LEFT_OUT: &[&str] = &[
     "KAFKA_VERSION",
+    "KAFKA_HOME",
     "KAFKA_HEAP_OPTS",
     "KAFKA_LOG4J_OPTS",
     "KAFKA_OPTS",
