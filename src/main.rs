@@ -1,16 +1,17 @@
 //! Parses the command line and hands over to the broker.
 
+use std::net::ToSocketAddrs;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use klamm::broker::{Broker, LogFormat, Ready, StartError, start_log};
+use klamm::broker::{Broker, LogFormat, Ready, StartError, doubts, start_log};
 use klamm::cli::{BrokerArgs, Dispatched};
 use klamm::config::{
     ConfigError, NodeConfig, Property, Sources, argument_properties, environment_properties,
     parse_properties,
 };
-use klamm::host::{Clock, Disk, RealDisk, SystemClock, log_levels};
+use klamm::host::{Clock, Disk, RealDisk, SystemClock, log_levels, tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a stop may take before what is left is given up.
@@ -70,6 +71,8 @@ async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> Exit
     if args.as_kafka {
         tell_scripts(&ready);
     }
+    // A name server may be slow, and clients are served already.
+    drop(tasks::spawn_blocking(move || tell_doubts(&ready)));
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
@@ -122,6 +125,16 @@ fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
         tracing::warn!("{warning}");
     }
     Ok(config)
+}
+
+fn tell_doubts(ready: &Ready) {
+    let resolves = |host: &str| {
+        let found = (host, 0).to_socket_addrs();
+        found.is_ok_and(|mut found| found.next().is_some())
+    };
+    for doubt in doubts(&ready.advertised, &ready.bound, &resolves) {
+        tracing::warn!("{doubt}");
+    }
 }
 
 /// What start scripts and Testcontainers wait for in the log of Kafka, each line once.

@@ -39,7 +39,8 @@ def install():
 class Daemon:
     """One dockerd."""
 
-    def __init__(self, folder, *options, namespace=None):
+    def __init__(self, folder, *options, namespace=None, keep=False):
+        self.keep = keep
         self.folder, self.socket = folder, os.path.join(folder, "docker.sock")
         self.namespace = namespace
         words = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
@@ -77,7 +78,8 @@ class Daemon:
         mounted = [line.split()[1] for line in open("/proc/mounts")]
         for place in sorted((m for m in mounted if m.startswith(self.folder)), reverse=True):
             subprocess.run(["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def base_archive():
@@ -105,9 +107,11 @@ CMD ["zookeeper-server-start"]
 
 def build(scratch, binary):
     """An archive with the image under test and the stand-ins of others."""
-    daemon = Daemon(f"{scratch}/build", "--bridge=none", "--iptables=false")
-    with open(base_archive(), "rb") as archive:
-        daemon.docker("import", "-", BASE, stdin=archive)
+    # Its layers are kept: packages are installed once.
+    daemon = Daemon(f"{CACHE}/build", "--bridge=none", "--iptables=false", keep=True)
+    if daemon.docker("image", "inspect", BASE, check=False).returncode:
+        with open(base_archive(), "rb") as archive:
+            daemon.docker("import", "-", BASE, stdin=archive)
     env = dict(daemon.env(), KLAMM=binary, DOCKER_BUILDKIT="0")
     made = subprocess.run([os.path.join(ROOT, "deploy", "build"), IMAGE], env=env, text=True,
                           capture_output=True)
@@ -129,6 +133,10 @@ class Engine:
     """The engine that runs the cases, and the host of its network."""
 
     def __init__(self, scratch, binary):
+        attached = os.environ.get("DROP_IN_ENGINE")
+        if attached:
+            self.attach(*attached.split(":"))
+            return
         images = build(scratch, binary)
         self.name = f"klamm-{os.getpid()}"
         subprocess.run(["ip", "netns", "add", self.name], check=True)
@@ -137,6 +145,12 @@ class Engine:
         self.daemon = Daemon(f"{scratch}/run", namespace=self.name)
         self.daemon.docker("load", "-q", "-i", images)
         os.remove(images)
+
+    def attach(self, name, folder):
+        """Takes an engine that another process keeps: DROP_IN_ENGINE=NAMESPACE:FOLDER."""
+        self.name, self.daemon = name, object.__new__(Daemon)
+        self.daemon.socket = os.path.join(folder, "docker.sock")
+        self.daemon.stop = lambda: None
 
     def host(self, *words, **options):
         """A command on the host that the containers' ports are published on."""
