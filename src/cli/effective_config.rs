@@ -69,7 +69,7 @@ impl Words {
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             let (name, mut value) = match arg.split_once('=') {
-                Some((name, value)) if name != "--override" => (name, Some(value.to_owned())),
+                Some((name, value)) => (name, Some(value.to_owned())),
                 _ => (arg.as_str(), None),
             };
             let mut value = || {

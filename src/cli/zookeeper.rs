@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use super::exit::{Done, Exit};
 use super::io::Io;
 use super::settings::Settings;
+use crate::config::dialect::WRITTEN;
 use crate::host::{Disk, RealDisk, tasks};
 
 const OPTION: &str = "--zookeeper";
@@ -68,9 +69,12 @@ pub fn mapped(tool: &str, args: &[String]) -> Option<(Vec<String>, String)> {
 
 /// The broker of this container: the first listener for clients that its file names.
 pub fn own_broker() -> Option<String> {
-    let file = PROPERTIES
-        .iter()
-        .find(|path| RealDisk.exists(Path::new(path)))?;
+    // The image has an example too, which says nothing about this container.
+    let is_written = |path: &&&str| {
+        let read = RealDisk.read(Path::new(path));
+        read.is_ok_and(|bytes| bytes.starts_with(WRITTEN.as_bytes()))
+    };
+    let file = PROPERTIES.iter().find(is_written)?;
     let settings = Settings::read_file(file).ok()?;
     let controllers = settings
         .get("controller.listener.names")
@@ -102,7 +106,8 @@ fn found_broker(zookeeper: &str) -> Option<String> {
     if let Ok(bytes) = RealDisk.read(Path::new(LAST_ADDRESS)) {
         candidates.push(String::from_utf8_lossy(&bytes).trim().to_owned());
     }
-    let mut named: Vec<String> = std::env::vars()
+    let mut named: Vec<String> = super::effective_config::variables()
+        .into_iter()
         .filter(|(name, _)| name.starts_with("KAFKA_") && name.contains("BOOTSTRAP"))
         .map(|(_, value)| value)
         .collect();
@@ -127,11 +132,10 @@ fn found_broker(zookeeper: &str) -> Option<String> {
 
 fn is_open(address: &str) -> bool {
     let first = address.split(',').next().unwrap_or_default();
-    let Ok(found) = first.to_socket_addrs() else {
+    let Ok(mut found) = first.to_socket_addrs() else {
         return false;
     };
     found
-        .into_iter()
         .any(|to| TcpStream::connect_timeout(&to, DIAL_MAX).is_ok())
 }
 

@@ -35,6 +35,9 @@ pub use names::environment_properties;
 pub use refuse::Refusal;
 pub use topics::{TopicOrder, parse_topics};
 
+/// How a file that was made of the environment begins.
+pub const WRITTEN: &str = "# Written from the environment";
+
 /// What the dialect may ask about where it runs.
 pub struct Place<'a> {
     pub host_name: &'a str,
@@ -86,7 +89,7 @@ impl Effective {
 
     /// The properties as a file, each below the place it came from.
     pub fn file_text(&self, family: &Family) -> String {
-        let mut text = format!("# Written from the environment ({}).\n", family.name);
+        let mut text = format!("{WRITTEN} ({}).\n", family.name);
         for property in self.properties.values() {
             let (name, value) = (
                 escaped(&property.name, true),
