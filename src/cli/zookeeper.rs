@@ -38,6 +38,22 @@ const PROPERTIES: &[&str] = &[
 const LAST_ADDRESS: &str = "/tmp/.klamm-bootstrap";
 const DIAL_MAX: Duration = Duration::from_millis(300);
 
+/// `--broker-list` of older releases, as today's tools call it.
+pub fn renamed(args: &mut [String]) {
+    for word in args.iter_mut() {
+        for old in ["--broker-list", "-broker-list"] {
+            if word == old
+                || word
+                    .strip_prefix(old)
+                    .is_some_and(|rest| rest.starts_with('='))
+            {
+                *word = word.replacen(old, "--bootstrap-server", 1);
+                break;
+            }
+        }
+    }
+}
+
 /// The words of a tool with the broker in place of ZooKeeper, and a line that says so.
 pub fn mapped(tool: &str, args: &[String]) -> Option<(Vec<String>, String)> {
     if !TOOLS.contains(&tool) {
@@ -135,8 +151,7 @@ fn is_open(address: &str) -> bool {
     let Ok(mut found) = first.to_socket_addrs() else {
         return false;
     };
-    found
-        .any(|to| TcpStream::connect_timeout(&to, DIAL_MAX).is_ok())
+    found.any(|to| TcpStream::connect_timeout(&to, DIAL_MAX).is_ok())
 }
 
 /// Keeps the address for a later command of the same container that only names a ZooKeeper.
@@ -199,6 +214,19 @@ mod tests {
         assert_eq!(mapped_words[..2], words("--list --bootstrap-server"));
         assert!(mapped("topics", &words("--list")).is_none());
         assert!(mapped("console-consumer", &words("--zookeeper a")).is_none());
+    }
+
+    #[test]
+    fn an_old_name_of_the_address() {
+        let mut args = ["--broker-list", "a:1", "-broker-list=b:1", "--topic"].map(str::to_owned);
+        renamed(&mut args);
+        let new = [
+            "--bootstrap-server",
+            "a:1",
+            "--bootstrap-server=b:1",
+            "--topic",
+        ];
+        assert_eq!(args, new.map(str::to_owned));
     }
 
     #[test]
