@@ -149,7 +149,16 @@ fn tell_scripts(ready: &Ready) {
 }
 
 fn fail(error: &StartError) -> ExitCode {
-    for line in error.to_string().lines() {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        let reason = source.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        cause = source.source();
+    }
+    for line in text.lines() {
         eprintln!("klamm: {line}");
     }
     ExitCode::from(error.exit_code())

@@ -1,9 +1,11 @@
 //! What DescribeConfigs, AlterConfigs and IncrementalAlterConfigs share: which resource a request
 //! means, and the broker's loggers.
 
+use kafka_protocol::protocol::StrBytes;
+
 use crate::config::{
-    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, NodeConfig, Overrides,
-    Rejection, ResourceType, check_broker_name,
+    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, Effect, NodeConfig,
+    Overrides, Rejection, ResourceType, check_broker_name, find_row,
 };
 use crate::host::log_levels;
 use crate::metadata::planners::{check_topic_name, config_change_records};
@@ -13,12 +15,23 @@ use crate::metadata::{
 use crate::partition::overrides_of;
 use crate::types::{BrokerId, ErrorCode};
 
-use super::Node;
+use super::{Node, view};
 
 pub fn refused(error: PlanError) -> Rejection {
     Rejection {
         code: error.code,
         message: error.message.map(|message| message.to_string()),
+    }
+}
+
+/// The error code and message with which a change is answered.
+pub fn outcome(result: Result<(), Rejection>) -> (i16, Option<StrBytes>) {
+    match result {
+        Ok(()) => (ErrorCode::None.code(), None),
+        Err(rejection) => {
+            let message = rejection.message.as_deref().map(view::text);
+            (rejection.code.code(), message)
+        }
     }
 }
 
@@ -92,6 +105,7 @@ async fn alter_one(
         check_broker_name(&resource.name, node.broker_id.0)?;
     }
     let config = node.config();
+    let without_effect = without_effect(resource_type, &resource.change);
     let submitted =
         node.submit(
             move |image| match plan(&config, image, resource_type, &resource) {
@@ -103,12 +117,35 @@ async fn alter_one(
                 Err(rejection) => Plan::answer(Err(rejection)),
             },
         );
-    submitted.await.unwrap_or_else(|error| {
+    let result = submitted.await.unwrap_or_else(|error| {
         Err(Rejection {
             code: super::error::of_quorum(&error),
             message: Some(error.to_string()),
         })
-    })
+    });
+    if result.is_ok() && !validate_only {
+        for (name, reason) in without_effect {
+            tracing::warn!("{name} was set and has no effect: {reason}");
+        }
+    }
+    result
+}
+
+/// The names that a change sets, whose values Klamm keeps and does nothing with, and why.
+fn without_effect(resource_type: ResourceType, change: &Change) -> Vec<(String, &'static str)> {
+    let names: Vec<&String> = match change {
+        Change::Incremental(alterations) => alterations
+            .iter()
+            .filter(|alteration| alteration.op != AlterOp::Delete as i8)
+            .map(|alteration| &alteration.name)
+            .collect(),
+        Change::Replace(values) => values.iter().map(|(name, _)| name).collect(),
+    };
+    let reason = |name: &String| match find_row(resource_type, name)?.effect {
+        Effect::NoEffect(reason) => Some((name.clone(), reason)),
+        Effect::Applied | Effect::Refused(_) => None,
+    };
+    names.into_iter().filter_map(reason).collect()
 }
 
 fn plan(

@@ -10,7 +10,7 @@ pub const AS_KAFKA: &str = "--as-kafka";
 /// A broker that speaks Kafka's protocol. Without a file it starts a single node on
 /// localhost:9092 and keeps its data in ./klamm-data.
 #[derive(Debug, Parser)]
-#[command(name = "klamm", version)]
+#[command(name = "klamm", version, after_help = super::tools::listing())]
 pub struct BrokerArgs {
     /// A server.properties file, as Kafka reads it.
     pub file: Option<PathBuf>,

@@ -74,6 +74,23 @@ pub enum Dispatched {
     Broker(Vec<OsString>),
 }
 
+/// The commands, for `klamm --help`.
+pub(super) fn listing() -> String {
+    let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+    let mut text = String::from("Kafka's tools, with Kafka's options (klamm COMMAND --help):");
+    let mut line_len = usize::MAX;
+    for name in names.into_iter().chain([SERVER_START, SERVER_STOP]) {
+        if line_len.saturating_add(name.len()) > 76 {
+            text.push_str("\n ");
+            line_len = 1;
+        }
+        text.push(' ');
+        text.push_str(name);
+        line_len += 1 + name.len();
+    }
+    text
+}
+
 /// Runs the command that `words` (the name of the program first) name, if they name one.
 pub fn dispatch(words: Vec<OsString>) -> Dispatched {
     let Some((name, args)) = called(&words) else {

@@ -41,7 +41,9 @@ mod node_tests;
 #[cfg(test)]
 mod table_tests;
 
-pub use alter::{AlterOp, Alteration, Changes, Rejection, ResourceType, check_broker_name};
+pub use alter::{
+    AlterOp, Alteration, Changes, Rejection, ResourceType, check_broker_name, find_row,
+};
 pub use argument::argument_properties;
 pub use broker::*;
 pub use checks::parse_voter;

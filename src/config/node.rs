@@ -363,6 +363,8 @@ fn check_given(
     let (name, origin) = (row.name.to_owned(), property.origin.clone());
     match row.effect {
         Effect::Applied => {}
+        // Nobody asked for what is built in.
+        Effect::NoEffect(_) if matches!(origin, Origin::BuiltIn) => {}
         Effect::NoEffect(reason) => {
             warnings.push(ConfigWarning::NoEffect {
                 name,

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::connection::{ConnectionSettings, Service, serve};
 use super::frames::FrameBudget;
 use super::limits::ConnectionLimits;
+use super::log_pace::LogPace;
 use crate::api::Connection;
 use crate::host::tasks;
 
@@ -35,6 +37,7 @@ pub struct ListenerSettings {
 pub struct Bound {
     name: Arc<str>,
     listener: TcpListener,
+    turned_away: LogPace,
 }
 
 /// Binds `address` for the listener `name`.
@@ -51,6 +54,7 @@ pub fn bind(name: &str, address: SocketAddr, backlog: u32) -> io::Result<Bound> 
     Ok(Bound {
         name: name.into(),
         listener,
+        turned_away: LogPace::default(),
     })
 }
 
@@ -94,7 +98,10 @@ impl Bound {
         let place = match settings.limits.enter(peer.ip()) {
             Ok(place) => place,
             Err(turned_away) => {
-                tracing::info!(listener = &*self.name, %peer, "turned away: {turned_away}");
+                if let Some(left_out) = self.turned_away.admit(Instant::now()) {
+                    let listener = &*self.name;
+                    tracing::info!(listener, %peer, left_out, "turned away: {turned_away}");
+                }
                 return;
             }
         };

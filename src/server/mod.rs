@@ -4,6 +4,7 @@ mod connection;
 mod frames;
 mod limits;
 mod listener;
+mod log_pace;
 mod pipeline;
 mod send;
 

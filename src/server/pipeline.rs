@@ -5,20 +5,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kafka_protocol::protocol::StrBytes;
+use tokio::time::Instant;
 
 use super::connection::Service;
 use super::frames::{RequestFrame, SMALL_FRAME_BYTES};
+use super::log_pace::LogPace;
 use crate::api::{self, Answer, CloseReason, Connection, Context, Node, Order, Reply};
 use crate::wire::{self, RequestHeader};
 
 /// Runs requests against a node.
 pub struct Pipeline {
     node: Arc<Node>,
+    closings: LogPace,
 }
 
 impl Pipeline {
     pub fn new(node: Arc<Node>) -> Arc<Self> {
-        Arc::new(Pipeline { node })
+        let closings = LogPace::default();
+        Arc::new(Pipeline { node, closings })
     }
 
     fn answer(
@@ -81,7 +85,10 @@ impl Service for Pipeline {
         match called {
             Ok(Ok(answer)) => answer,
             Ok(Err(reason)) => {
-                tracing::info!(peer = %connection.peer, "closing the connection: {reason}");
+                if let Some(left_out) = self.closings.admit(Instant::now()) {
+                    let peer = connection.peer;
+                    tracing::info!(%peer, left_out, "closing the connection: {reason}");
+                }
                 Answer::Ready(Reply::Close(reason))
             }
             // The panic hook has logged where; one request's bug ends one connection.
