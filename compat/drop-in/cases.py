@@ -118,12 +118,12 @@ def cp_server(case):
     case.up()
     case.check("starts", lambda: case.ready("broker"))
     case.check("the host", lambda: expect(
-        case.host("localhost:9092", "a", "roundtrip", "transaction", "metadata").splitlines()[-1],
-        "1@localhost:9092"))
+        case.host("localhost:9092", "a", "roundtrip", "metadata"), "1@localhost:9092"))
+    case.check("transactions", lambda: case.host("localhost:9092", "tx", "transaction"))
     case.check("a registry's topic", lambda: (
         case.tool("broker", "kafka-topics --bootstrap-server broker:29092 --create --topic _schemas "
                             "--partitions 1 --replication-factor 1 --config cleanup.policy=compact"),
-        case.network("broker:29092", "_schemas", "key")) and None)
+        case.network("broker:29092", "_schemas", "key", "-K:")) and None)
     case.check("Connect's topics", lambda: case.tool(
         "broker", "for t in configs offsets status; do kafka-topics --bootstrap-server broker:29092 "
         "--create --topic connect-$t --replication-factor 1 --config cleanup.policy=compact "

@@ -112,7 +112,7 @@ pub fn dispatch(words: Vec<OsString>) -> Dispatched {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    super::zookeeper::renamed(&mut args);
+    super::zookeeper::renamed(name, &mut args);
     if let Some((mapped, text)) = super::zookeeper::mapped(name, &args) {
         eprintln!("{text}");
         args = mapped;

@@ -38,8 +38,20 @@ const PROPERTIES: &[&str] = &[
 const LAST_ADDRESS: &str = "/tmp/.klamm-bootstrap";
 const DIAL_MAX: Duration = Duration::from_millis(300);
 
+/// The tools in which `--broker-list` was the address; in others it is a list of ids.
+const HAD_BROKER_LIST: &[&str] = &[
+    "console-producer",
+    "consumer-perf-test",
+    "get-offsets",
+    "verifiable-consumer",
+    "verifiable-producer",
+];
+
 /// `--broker-list` of older releases, as today's tools call it.
-pub fn renamed(args: &mut [String]) {
+pub fn renamed(tool: &str, args: &mut [String]) {
+    if !HAD_BROKER_LIST.contains(&tool) {
+        return;
+    }
     for word in args.iter_mut() {
         for old in ["--broker-list", "-broker-list"] {
             if word == old
@@ -219,7 +231,9 @@ mod tests {
     #[test]
     fn an_old_name_of_the_address() {
         let mut args = ["--broker-list", "a:1", "-broker-list=b:1", "--topic"].map(str::to_owned);
-        renamed(&mut args);
+        renamed("log-dirs", &mut args);
+        assert_eq!(args[0], "--broker-list");
+        renamed("console-producer", &mut args);
         let new = [
             "--bootstrap-server",
             "a:1",
