@@ -108,3 +108,13 @@ pub enum Order {
     /// It runs alone, after all earlier ones and before all later ones, as in Kafka.
     Alone,
 }
+
+/// Whether the work of an ordinary request is small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// A request with few elements takes much less than a millisecond, and there are thousands a
+    /// second: it runs on the worker that has read it.
+    Short,
+    /// What a request takes depends on what it asks about: it runs apart, see [`crate::host::Turns`].
+    Long,
+}

@@ -49,7 +49,7 @@ pub trait Service: Send + Sync + 'static {
     fn order(&self, frame: &[u8]) -> Order;
 
     /// Runs a request's first stage.
-    fn call(&self, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
+    fn call(self: &Arc<Self>, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
 }
 
 /// Why a connection ended.
