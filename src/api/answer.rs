@@ -75,6 +75,12 @@ pub enum CloseReason {
     FailedSilently { reason: String },
     #[error("{api} v{version}: the handler failed; see the log")]
     Internal { api: &'static str, version: i16 },
+    #[error("{api} v{version}: the answer would have {bytes} bytes")]
+    AnswerTooLarge {
+        api: &'static str,
+        version: i16,
+        bytes: usize,
+    },
 }
 
 /// What becomes of one request.

@@ -93,7 +93,7 @@ apis! {
     2  ListOffsets             list_offsets              1 1 11 Alone Short;
     3  Metadata                metadata                  0 0 13 Alone Long;
     8  OffsetCommit            offset_commit             2 2 10 Alone Short, values from 10;
-    9  OffsetFetch             offset_fetch              1 1 10 Alone Short, values from 10;
+    9  OffsetFetch             offset_fetch              1 1 10 Alone Long, values from 10;
     10 FindCoordinator         find_coordinator          0 0 6  Alone Short;
     11 JoinGroup               join_group                0 0 9  Alone Short;
     12 Heartbeat               heartbeat                 0 0 4  Alone Short;

@@ -5,7 +5,9 @@
 //! 1. Such work runs where it is, but the thread gives its place as a worker to another one first.
 //! 2. So many at a time have a turn, the others wait for theirs without a thread: the threads that
 //!    may stand in for workers are limited too, and the cores are there for short work as well.
+//! 3. Who has a turn needs no other: all turns could be held by those who wait for one.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,6 +17,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// At least so many turns, however few cores there are: one long work is not all.
 const TURNS_MIN: usize = 4;
+
+thread_local! {
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The turns of a node.
 #[derive(Clone)]
@@ -30,8 +36,11 @@ impl Default for Turns {
 impl Turns {
     /// Runs `work` when it is its turn.
     pub async fn run<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _turn = self.next().await;
-        in_place(work)
+        if HAS_TURN.get() {
+            return work();
+        }
+        let turn = self.next().await;
+        with(turn, work)
     }
 
     /// Runs a future each of whose steps may take long; it has no turn while it waits.
@@ -39,8 +48,7 @@ impl Turns {
         let mut next = Box::pin(self.next());
         std::future::poll_fn(move |context| {
             let turn = std::task::ready!(next.as_mut().poll(context));
-            let polled = in_place(|| steps.as_mut().poll(context));
-            drop(turn);
+            let polled = with(turn, || steps.as_mut().poll(context));
             if polled.is_pending() {
                 next.set(self.next());
             }
@@ -53,6 +61,18 @@ impl Turns {
         let turn = self.0.clone().acquire_owned().await;
         turn.expect("never closed")
     }
+}
+
+fn with<T>(turn: OwnedSemaphorePermit, work: impl FnOnce() -> T) -> T {
+    struct Ends;
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            HAS_TURN.set(false);
+        }
+    }
+    HAS_TURN.set(true);
+    let (_turn, _ends) = (turn, Ends);
+    in_place(work)
 }
 
 /// Runs `work` here, while another thread takes over what else this one had to do.
@@ -131,6 +151,17 @@ mod tests {
             open.send(()).unwrap();
             waits.await.unwrap();
             assert_eq!(turns.0.available_permits(), 1);
+        });
+    }
+
+    #[test]
+    fn a_turn_within_a_turn_waits_for_nobody() {
+        runtime().block_on(async {
+            let turns = Turns(Arc::new(Semaphore::new(1)));
+            let inner = turns.clone();
+            let nested = async move { inner.run(|| 7).await };
+            assert_eq!(turns.run_steps(Box::pin(nested)).await, 7);
+            assert_eq!(turns.run(|| 8).await, 8);
         });
     }
 }

@@ -177,6 +177,9 @@ mod tests {
         assert!(!is_long(&large));
         large.resize(SHORT_BYTES_MAX + 1, 0);
         assert!(is_long(&large));
-        assert!(!is_long(b""), "it is answered with the end of the connection");
+        assert!(
+            !is_long(b""),
+            "it is answered with the end of the connection"
+        );
     }
 }
