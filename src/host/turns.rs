@@ -118,7 +118,7 @@ mod tests {
             let turns = Turns::default();
             let (served, wait_served) = mpsc::channel::<()>();
             let long = tasks::spawn(async move {
-                turns.run(|| wait_served.recv().unwrap()).await;
+                turns.run(move || wait_served.recv().unwrap()).await;
             });
             let others = tasks::spawn(async move {
                 echo_once().await;
