@@ -1,6 +1,7 @@
 //! The table of APIs and one file per API. A new API is one file and one line here: dispatch,
 //! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
 
+mod allowance;
 mod answer;
 mod by_topic;
 mod codec;
@@ -12,6 +13,7 @@ mod fetch_answer;
 mod group_request;
 mod internal_topics;
 mod node;
+mod room;
 mod txn_request;
 mod value;
 mod verification;

@@ -5,7 +5,7 @@
 //! watermark has passed them, which means that every in-sync replica has them.
 //!
 //! A first stage that turns out to be long (many records, much to decompress) goes on where it is
-//! under a turn of its own: see [`Allowance`].
+//! under a turn of its own: see `allowance`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use kafka_protocol::messages::produce_response::{
 };
 use uuid::Uuid;
 
+use super::allowance::Allowance;
 use super::answer::CloseReason;
 use super::by_topic::{Asked, by_topic};
 use super::codec::{Handled, Outcome};
@@ -30,10 +31,7 @@ use crate::config::{self, CompressionType, TopicConfig};
 use crate::host::tasks;
 use crate::log::Origin;
 use crate::partition::{Partition, Waiter};
-use crate::record::{
-    Batch, BatchHeader, Compression, PreparedBatch, ProduceRules, Rejected, Scratch, TimestampType,
-    prepare,
-};
+use crate::record::{Batch, Compression, PreparedBatch, ProduceRules, Rejected, TimestampType};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
 
 const ACKS_ALL: i16 = -1;
@@ -44,69 +42,6 @@ pub(super) const VERSION_TOPIC_IDS: i16 = 13;
 const VERSION_ZSTD: i16 = 7;
 /// From this version on an answer names the leader to turn to (KIP-951).
 const VERSION_LEADER_HINT: i16 = 10;
-
-thread_local! {
-    /// Buffers for decompression, kept from batch to batch.
-    static SCRATCH: std::cell::RefCell<Scratch> = std::cell::RefCell::default();
-}
-
-/// What the first stage of a request may cost on the worker that has read it: about a millisecond.
-struct Allowance {
-    records: i32,
-    compressed_bytes: usize,
-    decompressed_bytes: usize,
-}
-
-impl Allowance {
-    const SHORT: Allowance = Allowance {
-        records: 10_000,
-        compressed_bytes: 128 << 10,
-        decompressed_bytes: 512 << 10,
-    };
-
-    const ALL: Allowance = Allowance {
-        records: i32::MAX,
-        compressed_bytes: usize::MAX,
-        decompressed_bytes: usize::MAX,
-    };
-
-    fn is_all(&self) -> bool {
-        self.compressed_bytes == usize::MAX
-    }
-
-    /// Checks `records`; `None` when that would be too much. What a header says is cheap to find
-    /// out; what a batch decompresses to is not known before, so that is tried.
-    fn prepare(
-        &mut self,
-        records: &Bytes,
-        rules: &ProduceRules<'_>,
-        now: TimestampMs,
-    ) -> Option<Result<PreparedBatch, Rejected>> {
-        if !self.is_all()
-            && let Ok(header) = BatchHeader::read(records)
-        {
-            let codec = header.attributes.compression().unwrap_or(Compression::None);
-            let is_rewritten = rules.compression.is_some_and(|(target, _)| target != codec);
-            self.records = self.records.saturating_sub(header.records_count.max(0));
-            if codec != Compression::None {
-                let bytes = records.len();
-                self.compressed_bytes = self.compressed_bytes.checked_sub(bytes)?;
-            }
-            if is_rewritten || self.records < 0 {
-                return None;
-            }
-        }
-        SCRATCH.with_borrow_mut(|scratch| {
-            scratch.limit(self.decompressed_bytes);
-            let prepared = prepare(records.clone(), rules, now, scratch);
-            let room = scratch.room()?;
-            if !self.is_all() {
-                self.decompressed_bytes = room;
-            }
-            Some(prepared)
-        })
-    }
-}
 
 pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceResponse> {
     if !verification::has_transactional_batches(&request) {
