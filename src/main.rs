@@ -67,7 +67,7 @@ async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCo
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
-        error = broker.failed() => return fail(&error.into()),
+        error = broker.failed() => return fail(&error),
     }
     match tokio::time::timeout(STOP_MAX, broker.stop()).await {
         Ok(()) => {

@@ -33,12 +33,15 @@ pub fn handle(
         } else {
             view::OPERATIONS_NOT_ASKED
         };
-        let described = context
-            .node
-            .groups
-            .consumer_group_describe(groups)
-            .await
-            .into_iter();
+        let described = if context.node.config().serves_consumer_groups() {
+            context.node.groups.consumer_group_describe(groups).await
+        } else {
+            let refused = ErrorCode::UnsupportedVersion;
+            let groups = groups.into_iter();
+            groups
+                .map(|group| ConsumerDescribedGroup::failed(group, refused, None))
+                .collect()
+        };
         let mut room = Room::of(&context);
         let mut groups = Vec::with_capacity(times.len());
         for group in described {

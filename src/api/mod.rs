@@ -114,7 +114,7 @@ apis! {
     25 AddOffsetsToTxn         add_offsets_to_txn        0 0 4  Alone Short;
     26 EndTxn                  end_txn                   0 0 5  Alone Short;
     27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone Long, values from 2;
-    28 TxnOffsetCommit         txn_offset_commit         0 0 5  Alone Short;
+    28 TxnOffsetCommit         txn_offset_commit         0 0 6  Alone Short, values from 6;
     32 DescribeConfigs         describe_configs          1 1 4  Alone Long;
     33 AlterConfigs            alter_configs             0 0 2  Alone Long;
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone Long, values from 5;

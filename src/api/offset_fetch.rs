@@ -45,21 +45,11 @@ pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFe
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
-    let asked: Vec<TopicName> = request
-        .topics
-        .iter()
-        .flatten()
-        .map(|t| t.name.0.as_str().into())
-        .collect();
-    let partitions = request.topics.as_ref().map(|topics| {
-        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
-            topic
-                .partition_indexes
-                .iter()
-                .map(move |partition| (name.clone(), *partition))
-        });
-        each.collect::<Vec<_>>()
+    let topics = request.topics.as_ref().map(|topics| {
+        let each = topics.iter().map(|t| (&t.name, &t.partition_indexes));
+        each.collect()
     });
+    let (asked, partitions) = asked(topics);
     let partitions = match partitions {
         None if context.api_version < VERSION_NULL_IS_ALL => Some(Vec::new()),
         asked => asked,
@@ -98,26 +88,33 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
         .with_error_code(error.code())
 }
 
+/// The topics by name, and every partition of them; `None` asks for all there are.
+fn asked(
+    topics: Option<Vec<(&WireName, &Vec<i32>)>>,
+) -> (Vec<TopicName>, Option<Vec<(TopicName, i32)>>) {
+    let Some(topics) = topics else {
+        return (Vec::new(), None);
+    };
+    let mut names = Vec::with_capacity(topics.len());
+    let mut partitions = Vec::new();
+    for (name, indexes) in topics {
+        let name: TopicName = name.0.as_str().into();
+        partitions.extend(indexes.iter().map(|index| (name.clone(), *index)));
+        names.push(name);
+    }
+    (names, Some(partitions))
+}
+
 async fn several_groups(
     context: &Context,
     group: OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup {
-    let asked: Vec<TopicName> = group
-        .topics
-        .iter()
-        .flatten()
-        .map(|t| t.name.0.as_str().into())
-        .collect();
-    let partitions = group.topics.as_ref().map(|topics| {
-        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
-            topic
-                .partition_indexes
-                .iter()
-                .map(move |partition| (name.clone(), *partition))
-        });
-        each.collect::<Vec<_>>()
+    let topics = group.topics.as_ref().map(|topics| {
+        let each = topics.iter().map(|t| (&t.name, &t.partition_indexes));
+        each.collect()
     });
+    let (asked, partitions) = asked(topics);
     let fetch = OffsetFetch {
         group: group.group_id.0.as_str().into(),
         member_id: group.member_id.as_ref().map(|id| id.as_str().into()),

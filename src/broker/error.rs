@@ -53,6 +53,8 @@ pub enum StartError {
     Refused(String),
     #[error("{0}")]
     Unsupported(String),
+    #[error("no log directory works any more; the first error above says why")]
+    NoLogDir,
 }
 
 impl StartError {
@@ -67,6 +69,7 @@ impl StartError {
             | StartError::Store { .. }
             | StartError::Quorum(_)
             | StartError::Partitions(_)
+            | StartError::NoLogDir
             | StartError::Refused(_) => 1,
         }
     }

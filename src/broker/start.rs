@@ -37,6 +37,7 @@ pub struct Broker {
     stop: watch::Sender<bool>,
     listeners: Vec<JoinHandle<()>>,
     background: Background,
+    all_offline: watch::Receiver<bool>,
 }
 
 /// What a node that is ready has to tell.
@@ -106,7 +107,8 @@ impl Broker {
         let advertised = end_points(&node.config(), &ports);
         register(&node, advertised.clone(), clean_stop, &storage.log_dirs).await?;
         let epoch = unfence(&node).await?;
-        let listeners = listen(&node, bound, &stopping);
+        let connections_max = storage::connections_max(file_handles_max);
+        let listeners = listen(&node, bound, connections_max, &stopping);
         let ready = Ready {
             cluster_id: node.quorum.cluster_id().clone(),
             broker_id: node_id,
@@ -122,14 +124,20 @@ impl Broker {
                 stop,
                 listeners,
                 background,
+                all_offline: storage.all_offline,
             },
             ready,
         ))
     }
 
-    /// Returns when the node can no longer serve: its metadata store has failed.
-    pub async fn failed(&self) -> QuorumError {
-        self.node.quorum.stopped().await
+    /// Returns when the node can no longer serve: its metadata store has failed, or its last log
+    /// directory.
+    pub async fn failed(&self) -> StartError {
+        let mut all_offline = self.all_offline.clone();
+        tokio::select! {
+            error = self.node.quorum.stopped() => error.into(),
+            _ = all_offline.wait_for(|all| *all) => StartError::NoLogDir,
+        }
     }
 
     /// Stops cleanly: the next start scans nothing.
@@ -171,6 +179,7 @@ fn group_coordinator(
         codec
             .and_then(Compression::from_id)
             .unwrap_or(Compression::None),
+        group.offsets_load_buffer_size,
         quorum.clone(),
         partitions.clone(),
         clock.clone(),
@@ -282,6 +291,7 @@ fn addresses(bound: &[(String, Bound)]) -> Result<Vec<(String, SocketAddr)>, Sta
 fn listen(
     node: &Arc<Node>,
     bound: Vec<(String, Bound)>,
+    connections_max: usize,
     stopping: &watch::Receiver<bool>,
 ) -> Vec<JoinHandle<()>> {
     let config = node.config();
@@ -293,7 +303,7 @@ fn listen(
     };
     let settings = ListenerSettings {
         limits: ConnectionLimits::new(
-            network.max_connections.max(0) as usize,
+            connections_max.min(network.max_connections.max(0) as usize),
             network.max_connections_per_ip.max(0) as usize,
             per_ip_overrides(&network.max_connections_per_ip_overrides),
         ),

@@ -42,6 +42,7 @@ mod dump_log;
 mod features;
 mod get_offsets;
 mod groups;
+mod hanging;
 mod leader_election;
 mod log_dirs;
 mod metadata_quorum;

@@ -2,10 +2,11 @@
 //!
 //! 1. A partition is here if and only if the last applied image has a replica of it on this broker
 //!    and its log could be opened.
-//! 2. What is on disk and not in the metadata is left alone, and said so once.
+//! 2. What is on disk and not in the metadata is left alone, and said so once. Where a topic of
+//!    that name is made, records of another id are set aside and kept.
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,6 +35,8 @@ pub struct Partitions {
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
     /// Logs that were found on disk and belong to no partition yet.
     found: Mutex<HashMap<TopicPartition, Found>>,
+    /// Directories that could not be opened: nothing new may be made in their place.
+    unopened: Mutex<HashSet<TopicPartition>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     rolled: mpsc::UnboundedSender<Arc<Log>>,
     /// Those that have something to flush and a limit for how long it may wait, and since when.
@@ -74,6 +77,7 @@ impl Partitions {
             clock,
             by_topic: RwLock::default(),
             found: Mutex::default(),
+            unopened: Mutex::default(),
             deletions: Mutex::default(),
             rolled,
             unflushed: Mutex::default(),
@@ -173,7 +177,10 @@ impl Partitions {
                 };
                 self.found.lock().insert(topic_partition, found);
             }
-            Err(error) => tracing::error!(%topic_partition, "cannot be opened: {error}"),
+            Err(error) => {
+                tracing::error!(%topic_partition, "cannot be opened: {}", error.in_full());
+                self.unopened.lock().insert(topic_partition);
+            }
         }
     }
 
@@ -270,7 +277,7 @@ impl Partitions {
         } = match opened {
             Ok(found) => found,
             Err(error) => {
-                tracing::error!(%topic_partition, "cannot be made: {error}");
+                tracing::error!(%topic_partition, "cannot be made: {}", error.in_full());
                 return;
             }
         };
@@ -312,9 +319,13 @@ impl Partitions {
         topic_id: TopicId,
         config: &PartitionConfig,
     ) -> Result<Found, LogError> {
-        // An older topic of the same name is in the way; the metadata says that it is gone.
+        if self.unopened.lock().contains(topic_partition) {
+            return Err(LogError::Closed {
+                topic_partition: topic_partition.clone(),
+            });
+        }
         if let Some(old) = self.found.lock().remove(topic_partition) {
-            self.delete(&old.log_dir, topic_partition);
+            self.make_way(&old, topic_partition)?;
         }
         let working = self
             .log_dirs
@@ -329,6 +340,23 @@ impl Partitions {
             log_dir,
             high_watermark: None,
         })
+    }
+
+    /// Takes away what has the name of a new partition and is not of its topic. Records are kept:
+    /// that the metadata does not know them may be the metadata's loss.
+    fn make_way(&self, old: &Found, topic_partition: &TopicPartition) -> Result<(), LogError> {
+        if old.log.log_end_offset() == Offset::ZERO {
+            self.delete(&old.log_dir, topic_partition);
+            return Ok(());
+        }
+        if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
+            let (id, path) = (old.log.topic_id(), path.display());
+            tracing::warn!(
+                %topic_partition, %id, %path,
+                "records of another topic of this name were set aside and are kept"
+            );
+        }
+        Ok(())
     }
 
     fn remove_all_but(&self, image: &MetadataImage) {
