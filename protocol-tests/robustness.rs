@@ -338,27 +338,33 @@ fn large_requests_that_stop_half_way_keep_nobody_waiting() {
     check_memory(&broker, before, 96 * MIB);
 }
 
-/// Sends `frame`, and asks on another connection until it is answered. Nobody may wait for it.
+/// Sends `frame` on more connections than the broker has workers, and asks on another one until all
+/// are answered. Nobody may wait for them.
 fn check_others_do_not_wait(broker: &Broker, name: &str, frame: &[u8]) {
-    let mut long = Connection::open(broker.address);
-    long.answer_limit(Duration::from_secs(120));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let begun = Instant::now();
-    let frame = frame.to_vec();
-    let answered = std::thread::spawn(move || {
-        long.send_frame(&frame);
-        long.receive()
-    });
+    let send = |_| {
+        let (mut long, frame) = (Connection::open(broker.address), frame.to_vec());
+        long.answer_limit(Duration::from_secs(120));
+        std::thread::spawn(move || {
+            long.send_frame(&frame);
+            long.receive()
+        })
+    };
+    let answered: Vec<_> = (0..2 * cores).map(send).collect();
     let ask = request::plain("ApiVersions", 0, "{}");
     let mut other = Connection::open(broker.address);
     let mut longest = Duration::ZERO;
-    while !answered.is_finished() {
+    while answered.iter().any(|answered| !answered.is_finished()) {
         let asked = Instant::now();
         other.ask("ApiVersions", 0, &ask).unwrap();
         longest = longest.max(asked.elapsed());
     }
     let total = begun.elapsed();
-    let answer = answered.join().unwrap();
-    assert!(matches!(answer, Received::Frame(_)), "{name}: {answer:?}");
+    for answered in answered {
+        let answer = answered.join().unwrap();
+        assert!(matches!(answer, Received::Frame(_)), "{name}: {answer:?}");
+    }
     assert!(
         longest < total / 3,
         "{name} took {total:?}, and another request waited {longest:?}"
