@@ -31,6 +31,9 @@ impl Connection {
         stream
             .set_read_timeout(Some(ANSWER_LIMIT))
             .expect("a socket");
+        stream
+            .set_write_timeout(Some(ANSWER_LIMIT))
+            .expect("a socket");
         Connection {
             stream,
             correlation_id: 0,
