@@ -1,6 +1,8 @@
 //! What DescribeConfigs, AlterConfigs and IncrementalAlterConfigs share: which resource a request
 //! means, and the broker's loggers.
 
+use std::collections::HashMap;
+
 use kafka_protocol::protocol::StrBytes;
 
 use crate::config::{
@@ -67,17 +69,13 @@ pub async fn alter(
     validate_only: bool,
 ) -> Vec<Result<(), Rejection>> {
     let mut results = Vec::with_capacity(resources.len());
-    let named_before = |at: usize, resource: &AlterResource| {
-        let same = |other: &AlterResource| {
-            other.resource_type == resource.resource_type && other.name == resource.name
-        };
-        resources
-            .iter()
-            .enumerate()
-            .any(|(other_at, other)| other_at != at && same(other))
-    };
-    for (at, resource) in resources.iter().enumerate() {
-        let result = if named_before(at, resource) {
+    let mut times: HashMap<(i8, &str), usize> = HashMap::new();
+    for resource in &resources {
+        let key = (resource.resource_type, resource.name.as_str());
+        *times.entry(key).or_default() += 1;
+    }
+    for resource in &resources {
+        let result = if times[&(resource.resource_type, resource.name.as_str())] > 1 {
             let message = "Each resource must appear at most once.".to_owned();
             Err(Rejection {
                 code: ErrorCode::InvalidRequest,

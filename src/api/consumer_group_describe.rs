@@ -1,16 +1,15 @@
 //! ConsumerGroupDescribe (key 69; KIP-848).
 
-use std::sync::Arc;
-
 use kafka_protocol::messages::consumer_group_describe_request::ConsumerGroupDescribeRequest;
 use kafka_protocol::messages::consumer_group_describe_response::{
     Assignment, ConsumerGroupDescribeResponse, DescribedGroup, Member, TopicPartitions,
 };
 use kafka_protocol::messages::{GroupId, TopicName as WireName};
 
-use super::codec::Handled;
+use super::codec::{Handled, Outcome};
 use super::context::Context;
 use super::group_request::wire;
+use super::room::{Room, once};
 use super::view;
 use crate::machine::group::command::{ConsumerDescribedGroup, ConsumerDescribedMember};
 use crate::types::{ErrorCode, TopicId, TopicName};
@@ -23,9 +22,12 @@ pub fn handle(
     context: Context,
     request: ConsumerGroupDescribeRequest,
 ) -> Handled<ConsumerGroupDescribeResponse> {
-    Handled::later(async move {
-        let groups = request.group_ids.iter();
-        let groups: Vec<Arc<str>> = groups.map(|group| group.0.as_str().into()).collect();
+    Handled::Later(Box::pin(async move {
+        let groups = request
+            .group_ids
+            .iter()
+            .map(|group| group.0.as_str().into());
+        let (groups, times) = once(groups);
         let operations = if request.include_authorized_operations {
             view::GROUP_OPERATIONS
         } else {
@@ -40,11 +42,20 @@ pub fn handle(
                 .map(|group| ConsumerDescribedGroup::failed(group, refused, None))
                 .collect()
         };
-        let groups = described
-            .into_iter()
-            .map(|group| answer(context.api_version, group, operations));
-        ConsumerGroupDescribeResponse::default().with_groups(groups.collect())
-    })
+        let mut room = Room::of(&context);
+        let mut groups = Vec::with_capacity(times.len());
+        for group in described {
+            let times = times.get(&group.group).copied().unwrap_or(1);
+            let answer = answer(context.api_version, group, operations);
+            for _ in 0..times {
+                match room.put(answer.clone()) {
+                    Ok(answer) => groups.push(answer),
+                    Err(reason) => return Outcome::Close(reason),
+                }
+            }
+        }
+        Outcome::Answer(ConsumerGroupDescribeResponse::default().with_groups(groups))
+    }))
 }
 
 fn answer(version: i16, group: ConsumerDescribedGroup, operations: i32) -> DescribedGroup {

@@ -12,7 +12,7 @@ use crate::config::{Describe, Described, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
 use crate::coordinator::transaction::{BlockProducerIds, LocalMarkers, TransactionCoordinator};
-use crate::host::{Clock, tasks};
+use crate::host::{Clock, Turns, tasks};
 use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 use crate::metadata::{MetadataImage, Plan, PlanError};
@@ -45,6 +45,8 @@ pub struct Node {
     pub markers: Arc<LocalMarkers>,
     pub producer_ids: Arc<BlockProducerIds>,
     pub fetch_sessions: Mutex<FetchSessionCache>,
+    /// For requests that take long.
+    pub turns: Turns,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -74,6 +76,7 @@ impl Node {
             markers: coordinators.markers,
             producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
+            turns: Turns::default(),
             creating: Mutex::default(),
         })
     }

@@ -9,8 +9,10 @@ use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponsePartitions, OffsetFetchResponseTopic, OffsetFetchResponseTopics,
 };
 
-use super::codec::Handled;
+use super::answer::CloseReason;
+use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::room::Room;
 use super::value::{boolean, elements, int32, structure, text, topic_id};
 use super::view;
 use crate::machine::group::command::{FetchedOffset, OffsetFetch, OffsetFetchReply};
@@ -21,18 +23,25 @@ const VERSION_SEVERAL_GROUPS: i16 = 8;
 /// From this version on null asks for everything and an empty list for nothing.
 const VERSION_NULL_IS_ALL: i16 = 2;
 const VERSION_GROUP_ERROR: i16 = 2;
+/// A committed offset as a value, without its text.
+const OFFSET_BYTES: usize = 5 * size_of::<(&str, Value)>();
 
 pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFetchResponse> {
-    Handled::later(async move {
+    Handled::Later(Box::pin(async move {
         if context.api_version < VERSION_SEVERAL_GROUPS {
-            return one_group(&context, request).await;
+            return Outcome::Answer(one_group(&context, request).await);
         }
+        let mut room = Room::of(&context);
         let mut groups = Vec::with_capacity(request.groups.len());
         for group in request.groups {
-            groups.push(several_groups(&context, group, request.require_stable).await);
+            let group = several_groups(&context, group, request.require_stable).await;
+            match room.put(group) {
+                Ok(group) => groups.push(group),
+                Err(reason) => return Outcome::Close(reason),
+            }
         }
-        OffsetFetchResponse::default().with_groups(groups)
-    })
+        Outcome::Answer(OffsetFetchResponse::default().with_groups(groups))
+    }))
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
@@ -138,17 +147,26 @@ async fn several_groups(
 
 /// v10 names topics by their ids.
 pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
-    Handled::later(async move {
+    Handled::Later(Box::pin(async move {
+        let mut room = Room::of(&context);
         let require_stable = boolean(&request, "require_stable");
         let mut groups = Vec::new();
         for group in elements(&request, "groups") {
-            groups.push(group_by_ids(&context, group, require_stable).await);
+            match group_by_ids(&context, group, require_stable, &mut room).await {
+                Ok(group) => groups.push(group),
+                Err(reason) => return Outcome::Close(reason),
+            }
         }
-        structure([("groups", Value::Array(groups))])
-    })
+        Outcome::Answer(structure([("groups", Value::Array(groups))]))
+    }))
 }
 
-async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) -> Value {
+async fn group_by_ids(
+    context: &Context,
+    group: &Value,
+    require_stable: bool,
+    room: &mut Room,
+) -> Result<Value, CloseReason> {
     let image = context.node.image();
     let mut topics = BTreeMap::new();
     let partitions = match group.get("topics") {
@@ -187,6 +205,7 @@ async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) ->
         topics.clear();
     }
     for fetched in reply.partitions {
+        room.take(OFFSET_BYTES + fetched.metadata.len())?;
         // Offsets of a topic that is gone have no id to be named by.
         let Some(topic) = image.topic(&fetched.topic) else {
             continue;
@@ -200,11 +219,11 @@ async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) ->
         let partitions = Value::Array(partitions);
         structure([("topic_id", Value::Uuid(id.0)), ("partitions", partitions)])
     });
-    structure([
+    Ok(structure([
         ("group_id", Value::Text(group_id.to_owned())),
         ("topics", Value::Array(topics.collect())),
         ("error_code", Value::Integer(reply.error.code().into())),
-    ])
+    ]))
 }
 
 fn of_partition(fetched: &FetchedOffset) -> Value {

@@ -307,7 +307,7 @@ fn listen(
             network.max_connections_per_ip.max(0) as usize,
             per_ip_overrides(&network.max_connections_per_ip_overrides),
         ),
-        budget: FrameBudget::new(budget_bytes),
+        budget: FrameBudget::new(budget_bytes, frame_bytes_max),
         frame_bytes_max,
         idle_max: idle_max(network.connections_max_idle_ms),
         stopping: stopping.clone(),

@@ -9,8 +9,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::budget::FrameBudget;
 use super::connection::{ConnectionSettings, Service, serve};
-use super::frames::FrameBudget;
 use super::limits::ConnectionLimits;
 use super::log_pace::LogPace;
 use crate::api::Connection;
