@@ -121,6 +121,6 @@ pub enum Work {
     /// A request with few elements takes much less than a millisecond, and there are thousands a
     /// second: it runs on the worker that has read it.
     Short,
-    /// What a request takes depends on what it asks about: it runs apart, see [`crate::host::Turns`].
+    /// What a request takes depends on what it asks about: it runs apart ([`crate::host::Turns`]).
     Long,
 }
