@@ -37,12 +37,14 @@ config_table! {
         "How much a follower asks for in one request.";
     Int "replica.fetch.wait.max.ms" = "500", [Any], High, ReadOnly
         => replica_fetch_wait_max_ms: i32,
+        no_effect "there is one broker",
         "How long a leader may hold back the answer to a follower.";
     Long "replica.high.watermark.checkpoint.interval.ms" = "5000", [Any], High, ReadOnly
         no_effect "there is one broker",
         "How often the high watermarks are written down.";
     Long "replica.lag.time.max.ms" = "30000", [Any], High, ReadOnly
         => replica_lag_time_max_ms: i64,
+        no_effect "there is one broker",
         "A follower that has not caught up for this long leaves the in-sync replicas.";
     String "replica.selector.class" = null, [Any], Medium, ReadOnly
         no_effect "consumers read from the leader",
@@ -52,5 +54,6 @@ config_table! {
         "SO_RCVBUF of the sockets on which a follower copies.";
     Int "replica.socket.timeout.ms" = "30000", [Any], High, ReadOnly
         => replica_socket_timeout_ms: i32,
+        no_effect "there is one broker",
         "How long a follower waits for an answer of its leader.";
 }
