@@ -12,6 +12,7 @@ use klamm::config::{
     parse_properties,
 };
 use klamm::host::{Clock, Disk, RealDisk, SystemClock, log_levels, tasks};
+use klamm::types::with_causes;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a stop may take before what is left is given up.
@@ -149,15 +150,7 @@ fn tell_scripts(ready: &Ready) {
 }
 
 fn fail(error: &StartError) -> ExitCode {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(source) = cause {
-        let reason = source.to_string();
-        if !text.contains(&reason) {
-            text = format!("{text}: {reason}");
-        }
-        cause = source.source();
-    }
+    let text = with_causes(error);
     for line in text.lines() {
         eprintln!("klamm: {line}");
     }

@@ -10,6 +10,7 @@ const zstd = require('@bokuweb/zstd-wasm');
 const lz4 = require('lz4-napi');
 const { Kafka, CompressionTypes, CompressionCodecs, ConfigResourceTypes, logLevel } =
   require('kafkajs');
+const { Checks, same, unique } = require('./checks.js');
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy');
 CompressionCodecs[CompressionTypes.LZ4] = () => ({
   compress: (encoder) => lz4.compressFrame(encoder.buffer),
@@ -23,47 +24,13 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
 const bootstrap = process.argv[2];
 const DEADLINE_MS = 30_000;
 const COUNT = 200;
-const RUN = `${process.pid.toString(36)}-${Date.now().toString(36)}`;
 const BASE_MS = Date.now() - 60_000;
 const kafka = new Kafka({ clientId: 'compat', brokers: [bootstrap], logLevel: logLevel.NOTHING });
 const admin = kafka.admin();
-let failed = 0;
-let names = 0;
-
-async function check(name, body) {
-  try {
-    await body();
-    console.log(`ok kafkajs ${name}`);
-  } catch (error) {
-    failed += 1;
-    const at = (error.stack || '').split('\n').find((line) => line.includes('suite.js')) || '';
-    const why = `${error.name}: ${error.message}`.replace(/\s+/g, ' ').slice(0, 300);
-    console.log(`FAIL kafkajs ${name}: ${why} ${at.trim()}`);
-  }
-}
-
-const unique = (prefix) => `js-${prefix}-${RUN}-${(names += 1)}`;
-const same = (what, expected, actual) => assert.deepStrictEqual(actual, expected, what);
-
-async function eventually(body) {
-  const end = Date.now() + DEADLINE_MS;
-  for (;;) {
-    try {
-      return await body();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    }
-  }
-}
-
-async function topic(prefix, numPartitions = 1, configEntries = []) {
-  const name = unique(prefix);
-  const asked = { topic: name, numPartitions, replicationFactor: 1, configEntries };
-  same('created', true, await admin.createTopics({ topics: [asked], waitForLeaders: true }));
-  // Kafka answers before the partitions serve.
-  await eventually(() => admin.fetchTopicOffsets(name));
-  return name;
-}
+const checks = new Checks('kafkajs', 'suite.js', DEADLINE_MS);
+const check = (name, body) => checks.check(name, body);
+const eventually = (body) => checks.eventually(body);
+const topic = (...asked) => checks.topic(admin, ...asked);
 
 // Records whose every part follows from an index; see java's Sample.
 const key = (i) => (i % 5 === 0 ? null : i % 7 === 0 ? Buffer.alloc(0) : Buffer.from(`key-${i}`));
@@ -296,7 +263,7 @@ async function main() {
     await check('auto-creation', autoCreation);
   }
   await admin.disconnect();
-  process.exitCode = failed === 0 ? 0 : 1;
+  process.exitCode = checks.failed === 0 ? 0 : 1;
 }
 
 main();

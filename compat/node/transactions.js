@@ -4,55 +4,21 @@
 process.env.KAFKAJS_NO_PARTITIONER_WARNING = '1';
 const assert = require('node:assert');
 const { Kafka, logLevel } = require('kafkajs');
+const { Checks, same, unique } = require('./checks.js');
 
 const bootstrap = process.argv[2];
 const DEADLINE_MS = 60_000;
 // What is written behind everything else; a reader of committed records comes to it last.
 const LAST = '(end)';
-const RUN = `${process.pid.toString(36)}-${Date.now().toString(36)}`;
 const kafka = new Kafka({
   clientId: 'compat', brokers: [bootstrap], logLevel: logLevel.NOTHING,
   retry: { initialRetryTime: 50, maxRetryTime: 1000, retries: 30 },
 });
 const admin = kafka.admin();
-let failed = 0;
-let names = 0;
-
-async function check(name, body) {
-  try {
-    await body();
-    console.log(`ok kafkajs-transactions ${name}`);
-  } catch (error) {
-    failed += 1;
-    const lines = (error.stack || '').split('\n');
-    const at = lines.find((line) => line.includes('transactions.js')) || '';
-    const why = `${error.name}: ${error.message}`.replace(/\s+/g, ' ').slice(0, 300);
-    console.log(`FAIL kafkajs-transactions ${name}: ${why} ${at.trim()}`);
-  }
-}
-
-const unique = (prefix) => `js-${prefix}-${RUN}-${(names += 1)}`;
-const same = (what, expected, actual) => assert.deepStrictEqual(actual, expected, what);
-
-async function eventually(body) {
-  const end = Date.now() + DEADLINE_MS;
-  for (;;) {
-    try {
-      return await body();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    }
-  }
-}
-
-async function topic(prefix) {
-  const name = unique(prefix);
-  const asked = { topic: name, numPartitions: 1, replicationFactor: 1 };
-  same('created', true, await admin.createTopics({ topics: [asked], waitForLeaders: true }));
-  // Kafka answers before the partitions serve.
-  await eventually(() => admin.fetchTopicOffsets(name));
-  return name;
-}
+const checks = new Checks('kafkajs-transactions', 'transactions.js', DEADLINE_MS);
+const check = (name, body) => checks.check(name, body);
+const eventually = (body) => checks.eventually(body);
+const topic = (...asked) => checks.topic(admin, ...asked);
 
 async function producer(transactionalId, more = {}) {
   const made = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1, ...more });
@@ -244,7 +210,7 @@ async function main() {
   await check('consume, transform, produce', pipeline);
   await admin.disconnect();
   // Clients of a check that failed may still be connected.
-  process.exit(failed === 0 ? 0 : 1);
+  process.exit(checks.failed === 0 ? 0 : 1);
 }
 
 main();

@@ -6,7 +6,7 @@ use kafka_protocol::messages::alter_configs_response::{
 };
 
 use super::codec::Handled;
-use super::config_resource::{AlterResource, Change, alter, outcome};
+use super::config_resource::{AlterResource, Change, alter, altered};
 use super::context::Context;
 
 pub fn handle(context: Context, request: AlterConfigsRequest) -> Handled<AlterConfigsResponse> {
@@ -29,18 +29,7 @@ pub fn handle(context: Context, request: AlterConfigsRequest) -> Handled<AlterCo
     let resources: Vec<AlterResource> = resources.collect();
     Handled::later(async move {
         let results = alter(&context.node, resources, request.validate_only).await;
-        let responses = request
-            .resources
-            .into_iter()
-            .zip(results)
-            .map(|(resource, result)| {
-                let (error_code, error_message) = outcome(result);
-                AlterConfigsResourceResponse::default()
-                    .with_resource_type(resource.resource_type)
-                    .with_resource_name(resource.resource_name)
-                    .with_error_code(error_code)
-                    .with_error_message(error_message)
-            });
-        AlterConfigsResponse::default().with_responses(responses.collect())
+        let responses = altered!(request.resources, results, AlterConfigsResourceResponse);
+        AlterConfigsResponse::default().with_responses(responses)
     })
 }

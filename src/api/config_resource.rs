@@ -26,6 +26,25 @@ pub fn refused(error: PlanError) -> Rejection {
     }
 }
 
+/// What became of each resource, as the answer has it: AlterConfigs and IncrementalAlterConfigs
+/// have types of their own for it, with the same fields.
+macro_rules! altered {
+    ($resources:expr, $results:expr, $response:ident) => {{
+        let each = $resources.into_iter().zip($results);
+        let response = each.map(|(resource, result)| {
+            let (error_code, error_message) = $crate::api::config_resource::outcome(result);
+            $response::default()
+                .with_resource_type(resource.resource_type)
+                .with_resource_name(resource.resource_name)
+                .with_error_code(error_code)
+                .with_error_message(error_message)
+        });
+        response.collect()
+    }};
+}
+
+pub(super) use altered;
+
 /// The error code and message with which a change is answered.
 pub fn outcome(result: Result<(), Rejection>) -> (i16, Option<StrBytes>) {
     match result {

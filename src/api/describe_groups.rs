@@ -35,11 +35,9 @@ pub fn handle(context: Context, request: DescribeGroupsRequest) -> Handled<Descr
         for group in described {
             let times = times.get(&group.group).copied().unwrap_or(1);
             let answer = answer(context.api_version, group, operations);
-            for _ in 0..times {
-                match room.put(answer.clone()) {
-                    Ok(answer) => groups.push(answer),
-                    Err(reason) => return Outcome::Close(reason),
-                }
+            match room.put_times(&answer, times) {
+                Ok(answers) => groups.extend(answers),
+                Err(reason) => return Outcome::Close(reason),
             }
         }
         Outcome::Answer(DescribeGroupsResponse::default().with_groups(groups))

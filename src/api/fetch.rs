@@ -33,7 +33,9 @@ const SHORT_PARTITIONS_MAX: usize = 1000;
 pub fn handle(context: Context, request: FetchRequest) -> Handled<FetchResponse> {
     let node = context.node.clone();
     let session_id = request.session_id;
-    if node.fetch_sessions.lock().partitions_of(session_id) <= SHORT_PARTITIONS_MAX {
+    let is_short = session_id == NO_SESSION
+        || node.fetch_sessions.lock().partitions_of(session_id) <= SHORT_PARTITIONS_MAX;
+    if is_short {
         return fetch(context, request);
     }
     Handled::Alone(Box::pin(async move {

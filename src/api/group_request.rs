@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kafka_protocol::protocol::StrBytes;
 
 use super::context::Context;
+use super::value::{int32, integer, text};
 use crate::machine::group::command::{Client, CommitPartition};
 use crate::metadata::TopicImage;
 use crate::types::{ErrorCode, LeaderEpoch, Offset};
+use crate::wire::Value;
 
 /// The client as DescribeGroups shows it.
 pub fn client(context: &Context) -> Client {
@@ -40,6 +42,18 @@ pub struct AskedPartition {
     pub offset: Offset,
     pub leader_epoch: LeaderEpoch,
     pub metadata: Option<String>,
+}
+
+impl AskedPartition {
+    /// From a request of the versions that name topics by their ids.
+    pub fn of_value(partition: &Value) -> AskedPartition {
+        AskedPartition {
+            index: int32(partition, "partition_index"),
+            offset: Offset(integer(partition, "committed_offset")),
+            leader_epoch: LeaderEpoch(int32(partition, "committed_leader_epoch")),
+            metadata: text(partition, "committed_metadata").map(str::to_owned),
+        }
+    }
 }
 
 /// The partitions of a commit that exist, and the errors of all.

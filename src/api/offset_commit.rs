@@ -8,7 +8,7 @@ use kafka_protocol::messages::offset_commit_response::{
 use super::codec::Handled;
 use super::context::Context;
 use super::group_request::{self, AskedPartition, AskedTopic, SortedOut};
-use super::value::{elements, int32, integer, structure, text, topic_id};
+use super::value::{elements, int32, structure, text, topic_id};
 use crate::machine::group::command::OffsetCommit;
 use crate::types::{ErrorCode, LeaderEpoch, Offset};
 use crate::wire::Value;
@@ -79,12 +79,7 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
             let id = topic_id(topic);
             let partitions = elements(topic, "partitions")
                 .iter()
-                .map(|partition| AskedPartition {
-                    index: int32(partition, "partition_index"),
-                    offset: Offset(integer(partition, "committed_offset")),
-                    leader_epoch: LeaderEpoch(int32(partition, "committed_leader_epoch")),
-                    metadata: text(partition, "committed_metadata").map(str::to_owned),
-                });
+                .map(AskedPartition::of_value);
             let partitions: Vec<_> = partitions.collect();
             shown.push((id, partitions.iter().map(|p| p.index).collect::<Vec<_>>()));
             asked.push(AskedTopic {

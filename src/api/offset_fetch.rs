@@ -44,6 +44,27 @@ pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFe
     }))
 }
 
+/// The fetched offsets as the answer has them: one group's and several groups' are types of their
+/// own with the same fields.
+macro_rules! fetched {
+    ($topics:expr, $topic:ident, $partition:ident) => {{
+        let topic = |(name, partitions): (TopicName, Vec<FetchedOffset>)| {
+            let partitions = partitions.into_iter().map(|fetched| {
+                $partition::default()
+                    .with_partition_index(fetched.partition)
+                    .with_committed_offset(fetched.offset.0)
+                    .with_committed_leader_epoch(fetched.leader_epoch.0)
+                    .with_metadata(Some(view::text(&fetched.metadata)))
+                    .with_error_code(fetched.error.code())
+            });
+            $topic::default()
+                .with_name(WireName(view::text(&name)))
+                .with_partitions(partitions.collect())
+        };
+        $topics.into_iter().map(topic).collect()
+    }};
+}
+
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
     let topics = request.topics.as_ref().map(|topics| {
         let each = topics.iter().map(|t| (&t.name, &t.partition_indexes));
@@ -68,23 +89,14 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
     } else {
         reply.error
     };
-    let topics = by_topic(asked, reply)
-        .into_iter()
-        .map(|(name, partitions)| {
-            let partitions = partitions.into_iter().map(|fetched| {
-                OffsetFetchResponsePartition::default()
-                    .with_partition_index(fetched.partition)
-                    .with_committed_offset(fetched.offset.0)
-                    .with_committed_leader_epoch(fetched.leader_epoch.0)
-                    .with_metadata(Some(view::text(&fetched.metadata)))
-                    .with_error_code(fetched.error.code())
-            });
-            let partitions = partitions.collect();
-            let topic = OffsetFetchResponseTopic::default().with_name(WireName(view::text(&name)));
-            topic.with_partitions(partitions)
-        });
+    let topics = by_topic(asked, reply);
+    let topics = fetched!(
+        topics,
+        OffsetFetchResponseTopic,
+        OffsetFetchResponsePartition
+    );
     OffsetFetchResponse::default()
-        .with_topics(topics.collect())
+        .with_topics(topics)
         .with_error_code(error.code())
 }
 
@@ -124,24 +136,15 @@ async fn several_groups(
     };
     let reply = context.node.groups.fetch_offsets(fetch).await;
     let error = reply.error;
-    let topics = by_topic(asked, reply)
-        .into_iter()
-        .map(|(name, partitions)| {
-            let partitions = partitions.into_iter().map(|fetched| {
-                OffsetFetchResponsePartitions::default()
-                    .with_partition_index(fetched.partition)
-                    .with_committed_offset(fetched.offset.0)
-                    .with_committed_leader_epoch(fetched.leader_epoch.0)
-                    .with_metadata(Some(view::text(&fetched.metadata)))
-                    .with_error_code(fetched.error.code())
-            });
-            let partitions = partitions.collect();
-            let topic = OffsetFetchResponseTopics::default().with_name(WireName(view::text(&name)));
-            topic.with_partitions(partitions)
-        });
+    let topics = by_topic(asked, reply);
+    let topics = fetched!(
+        topics,
+        OffsetFetchResponseTopics,
+        OffsetFetchResponsePartitions
+    );
     OffsetFetchResponseGroup::default()
         .with_group_id(group.group_id)
-        .with_topics(topics.collect())
+        .with_topics(topics)
         .with_error_code(error.code())
 }
 

@@ -43,6 +43,15 @@ impl Room {
         self.take(part.compute_size(self.codec_version).unwrap_or(0))?;
         Ok(part)
     }
+
+    /// `part` so many times.
+    pub fn put_times<E: Encodable + Clone>(
+        &mut self,
+        part: &E,
+        times: usize,
+    ) -> Result<Vec<E>, CloseReason> {
+        (0..times).map(|_| self.put(part.clone())).collect()
+    }
 }
 
 impl<R> From<Result<R, CloseReason>> for Outcome<R> {

@@ -86,12 +86,7 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
             topic: image.topic_by_id(topic_id(topic)).cloned(),
             partitions: elements(topic, "partitions")
                 .iter()
-                .map(|partition| AskedPartition {
-                    index: int32(partition, "partition_index"),
-                    offset: Offset(integer(partition, "committed_offset")),
-                    leader_epoch: LeaderEpoch(int32(partition, "committed_leader_epoch")),
-                    metadata: text(partition, "committed_metadata").map(str::to_owned),
-                })
+                .map(AskedPartition::of_value)
                 .collect(),
         });
         let asked = asked.collect();

@@ -22,7 +22,9 @@ use crate::log::{Deletion, LoadOptions, Loaded, Log, LogDir, LogDirError, LogErr
 use crate::metadata::{
     ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration, TopicImage,
 };
-use crate::types::{BrokerId, Offset, TimestampMs, TopicId, TopicName, TopicPartition};
+use crate::types::{
+    BrokerId, Offset, TimestampMs, TopicId, TopicName, TopicPartition, with_causes,
+};
 
 /// The replicas of one topic on this broker, by partition index.
 type OfTopic = Vec<Option<Arc<Partition>>>;
@@ -178,7 +180,7 @@ impl Partitions {
                 self.found.lock().insert(topic_partition, found);
             }
             Err(error) => {
-                tracing::error!(%topic_partition, "cannot be opened: {}", error.in_full());
+                tracing::error!(%topic_partition, "cannot be opened: {}", with_causes(&error));
                 self.unopened.lock().insert(topic_partition);
             }
         }
@@ -277,7 +279,7 @@ impl Partitions {
         } = match opened {
             Ok(found) => found,
             Err(error) => {
-                tracing::error!(%topic_partition, "cannot be made: {}", error.in_full());
+                tracing::error!(%topic_partition, "cannot be made: {}", with_causes(&error));
                 return;
             }
         };

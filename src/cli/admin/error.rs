@@ -1,10 +1,8 @@
 //! Why a call of a command failed, in the words of Kafka's client.
 
-use std::error::Error;
-
 use crate::cli::exceptions;
 use crate::peer::PeerError;
-use crate::types::ErrorCode;
+use crate::types::{ErrorCode, with_causes};
 
 #[derive(Debug)]
 pub enum AdminError {
@@ -60,7 +58,7 @@ impl AdminError {
                 PeerError::Timeout { .. } => {
                     format!("Timed out waiting to send the call. Call: {call}")
                 }
-                other => chain(other),
+                other => with_causes(other),
             },
         }
     }
@@ -80,15 +78,4 @@ impl AdminError {
     pub fn exception(&self) -> String {
         format!("{}: {}", self.class(), self.message())
     }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }

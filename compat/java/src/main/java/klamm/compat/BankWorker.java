@@ -14,7 +14,6 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.errors.TimeoutException;
 
 /**
  * Moves money between the accounts of one owner: reads their balances, then writes new ones in
@@ -66,7 +65,7 @@ final class BankWorker implements Runnable {
         context.producer(
             "transactional.id", id, "transaction.timeout.ms", Integer.toString(TIMEOUT_MS));
     try {
-      untilDone(producer::initTransactions);
+      Context.untilDone(producer::initTransactions);
       read();
       while (!stopping.get()) {
         transfer(producer, id);
@@ -78,29 +77,18 @@ final class BankWorker implements Runnable {
     }
   }
 
-  private static void untilDone(Runnable call) {
-    while (true) {
-      try {
-        call.run();
-        return;
-      } catch (TimeoutException e) {
-        // The broker is down for longer than the client waits.
-      }
-    }
-  }
-
   /** The balances, once nothing that was open before can change them any more. */
   private void read() {
     List<TopicPartition> all = Bank.partitions(topic);
     Map<TopicPartition, Long> ends = new HashMap<>();
     try (KafkaConsumer<byte[], byte[]> plain = context.consumer()) {
-      untilDone(() -> ends.putAll(plain.endOffsets(all)));
+      Context.untilDone(() -> ends.putAll(plain.endOffsets(all)));
     }
     long deadline = System.nanoTime() + READ_DEADLINE.toNanos();
     try (KafkaConsumer<byte[], byte[]> consumer =
         context.consumer("isolation.level", "read_committed")) {
       consumer.assign(all);
-      untilDone(() -> consumer.seekToBeginning(all));
+      Context.untilDone(() -> consumer.seekToBeginning(all));
       balances.clear();
       while (true) {
         for (ConsumerRecord<byte[], byte[]> r : consumer.poll(Duration.ofMillis(100))) {
@@ -108,7 +96,7 @@ final class BankWorker implements Runnable {
           balances.put(entry.account(), entry.balance());
         }
         boolean[] behind = {false};
-        untilDone(
+        Context.untilDone(
             () -> behind[0] = all.stream().anyMatch(p -> consumer.position(p) < ends.get(p)));
         if (!behind[0] || stopping.get()) {
           return;
@@ -142,7 +130,7 @@ final class BankWorker implements Runnable {
         pause(TIMEOUT_MS + 1500);
       }
       if (fate < 2 || fate > 12) {
-        untilDone(producer::commitTransaction);
+        Context.untilDone(producer::commitTransaction);
         Bank.print("committed " + transfer);
         entries.forEach(entry -> balances.put(entry.account(), entry.balance()));
         return;
@@ -151,7 +139,7 @@ final class BankWorker implements Runnable {
     } catch (KafkaException e) {
       // One that allows an abort, or the abort throws as well.
     }
-    untilDone(producer::abortTransaction);
+    Context.untilDone(producer::abortTransaction);
     Bank.print("aborted " + transfer);
   }
 

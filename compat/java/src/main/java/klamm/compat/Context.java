@@ -17,6 +17,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -81,6 +82,18 @@ final class Context implements AutoCloseable {
         if (System.nanoTime() > deadline) {
           throw e;
         }
+      }
+    }
+  }
+
+  /** Repeats a call that may be repeated when it times out. */
+  static void untilDone(Runnable call) {
+    while (true) {
+      try {
+        call.run();
+        return;
+      } catch (TimeoutException e) {
+        // The broker is down for longer than the client waits.
       }
     }
   }

@@ -12,7 +12,6 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.errors.TimeoutException;
 
 /** `HOST:PORT IN OUT GROUP ID`: Java's consume-transform-produce; see compat/pipelines. */
 public final class Pipeline {
@@ -53,7 +52,7 @@ public final class Pipeline {
                 "group.id", group, "auto.offset.reset", "earliest", "max.poll.records", "50",
                 "isolation.level", "read_committed", "session.timeout.ms", "6000",
                 "heartbeat.interval.ms", "500")) {
-      untilDone(producer::initTransactions);
+      Context.untilDone(producer::initTransactions);
       consumer.subscribe(List.of(in));
       while (true) {
         var records = consumer.poll(Duration.ofMillis(200));
@@ -75,19 +74,8 @@ public final class Pipeline {
       ends.put(new TopicPartition(in, r.partition()), new OffsetAndMetadata(r.offset() + 1));
     }
     producer.sendOffsetsToTransaction(ends, consumer.groupMetadata());
-    untilDone(producer::commitTransaction);
+    Context.untilDone(producer::commitTransaction);
     System.out.println("committed " + records.count());
     System.out.flush();
-  }
-
-  private static void untilDone(Runnable call) {
-    while (true) {
-      try {
-        call.run();
-        return;
-      } catch (TimeoutException e) {
-        // The broker is down for longer than the client waits.
-      }
-    }
   }
 }

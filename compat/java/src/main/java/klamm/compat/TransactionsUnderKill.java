@@ -19,7 +19,6 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.errors.TimeoutException;
 
 /**
  * `HOST:PORT SECONDS`: transactions over several partitions while somebody kills the broker. Each
@@ -73,7 +72,7 @@ public final class TransactionsUnderKill {
     while (System.nanoTime() < end) {
       try (KafkaProducer<byte[], byte[]> producer =
           context.producer("transactional.id", id, "transaction.timeout.ms", "20000")) {
-        untilDone(producer::initTransactions);
+        Context.untilDone(producer::initTransactions);
         while (System.nanoTime() < end) {
           transaction(producer, "w" + writer + "t" + n++, random.nextInt(4) == 0);
         }
@@ -93,7 +92,7 @@ public final class TransactionsUnderKill {
         producer.send(new ProducerRecord<>(topic, partition, null, (name + "." + i).getBytes()));
       }
       if (!abort) {
-        untilDone(producer::commitTransaction);
+        Context.untilDone(producer::commitTransaction);
         outcomes.put(name, Outcome.COMMITTED);
         return;
       }
@@ -101,20 +100,8 @@ public final class TransactionsUnderKill {
     } catch (KafkaException e) {
       // Fatal ones are thrown again by the abort.
     }
-    untilDone(producer::abortTransaction);
+    Context.untilDone(producer::abortTransaction);
     outcomes.put(name, Outcome.ABORTED);
-  }
-
-  /** These calls may be repeated when they time out. */
-  private static void untilDone(Runnable call) {
-    while (true) {
-      try {
-        call.run();
-        return;
-      } catch (TimeoutException e) {
-        // The broker is down for longer than the client waits.
-      }
-    }
   }
 
   private void compare() throws Exception {
