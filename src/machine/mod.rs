@@ -1,5 +1,6 @@
-//! PURE state machines: fetch sessions, groups, transactions.
+//! PURE state machines: fetch sessions, groups, replica sets, transactions.
 
 pub mod fetch_session;
 pub mod group;
+pub mod replica_set;
 pub mod transaction;
