@@ -102,6 +102,8 @@ pub async fn register(
 pub async fn unfence(node: &Node) -> Result<BrokerEpoch, StartError> {
     let broker_id = node.broker_id;
     let epoch = epoch_of(node, broker_id);
+    // Partitions are led from the change of the metadata on that follows.
+    node.partitions.surroundings().set_broker_epoch(epoch);
     let unfenced = node
         .submit(move |image| plan_unfence_broker(image, broker_id, epoch))
         .await?;

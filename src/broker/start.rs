@@ -20,7 +20,7 @@ use crate::coordinator::TopicLog;
 use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
-use crate::partition::Partitions;
+use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
 use crate::quorum::{NoTransport, Quorum, QuorumConfig, QuorumError};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
@@ -75,6 +75,7 @@ impl Broker {
             clock.clone(),
             rolled_sender,
         ));
+        partitions.copy_with(fetchers(&config.load(), &partitions));
         let groups = group_coordinator(&config, &clock, &quorum, &partitions);
         let services = TransactionServices {
             broker_id: node_id,
@@ -138,6 +139,7 @@ impl Broker {
         for listener in self.listeners {
             let _ = listener.await;
         }
+        self.node.partitions.stop_copying();
         self.background.ended().await;
         let node = self.node.clone();
         let epoch = self.epoch;
@@ -154,6 +156,32 @@ impl Broker {
         }
         self.node.quorum.shutdown().await;
     }
+}
+
+/// What copies the partitions that other brokers lead.
+fn fetchers(config: &NodeConfig, partitions: &Partitions) -> Fetchers {
+    let replication = &config.broker.replication;
+    let ms = |ms: i32| Duration::from_millis(ms.max(0) as u64);
+    let fetcher_config = FetcherConfig {
+        partition_max_bytes: replication.replica_fetch_max_bytes,
+        response_max_bytes: replication.replica_fetch_response_max_bytes,
+        min_bytes: replication.replica_fetch_min_bytes,
+        max_wait: ms(replication.replica_fetch_wait_max_ms),
+        backoff: ms(replication.replica_fetch_backoff_ms),
+        timeout: ms(replication.replica_socket_timeout_ms),
+    };
+    let surroundings = partitions.surroundings().clone();
+    let around = surroundings.clone();
+    let make_source = move |leader, fetcher| -> Arc<dyn crate::partition::ReplicaSource> {
+        Arc::new(RemoteLeader::new(around.clone(), leader, fetcher))
+    };
+    let num_replica_fetchers = replication.num_replica_fetchers.max(1) as usize;
+    Fetchers::new(
+        surroundings,
+        fetcher_config,
+        num_replica_fetchers,
+        Box::new(make_source),
+    )
 }
 
 /// The group coordinator, told of the partitions of its topic.

@@ -22,6 +22,7 @@ mod connection;
 mod error;
 mod frames;
 mod metadata;
+mod replica_fetch;
 mod retry;
 mod versions;
 
@@ -31,6 +32,7 @@ pub use client::{Client, ClientConfig, CoordinatorKind};
 pub use connection::{Connection, Pending};
 pub use error::PeerError;
 pub use metadata::{ClusterView, PartitionView, TopicView};
+pub use replica_fetch::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 pub use retry::Backoff;
 pub use versions::{Range, Versions};
 
