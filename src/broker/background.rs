@@ -47,6 +47,8 @@ impl Background {
             tasks::spawn(repeat(node.clone(), interval, work, stopping.clone()))
         };
         let ms = |interval_ms: i64| Duration::from_millis(interval_ms.max(1) as u64);
+        let replication = node.config().broker.replication.clone();
+        let watermarks_ms = replication.replica_high_watermark_checkpoint_interval_ms;
         let checkpoint_ms = i64::from(log.log_flush_offset_checkpoint_interval_ms);
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
         let cleaner = Arc::new(Cleaner::default());
@@ -66,6 +68,12 @@ impl Background {
             tasks::spawn(until(stopping.clone(), flush_rolled(rolled))),
             every(ms(log.log_retention_check_interval_ms), apply_retention),
             every(ms(checkpoint_ms), checkpoint),
+            every(ms(watermarks_ms), |node| {
+                write_high_watermarks(&node.partitions)
+            }),
+            every(ms(replication.replica_lag_time_max_ms / 2), |node| {
+                node.partitions.check_lag()
+            }),
             every(ms(expiration_ms), expire_producers),
             every(ms(flush_ms), |node| node.partitions.flush_overdue()),
             every(DELETION_INTERVAL, |node| {

@@ -44,7 +44,7 @@ mod table_tests;
 pub use alter::{AlterOp, Alteration, Changes, Rejection, ResourceType, check_broker_name};
 pub use argument::argument_properties;
 pub use broker::*;
-pub use checks::parse_voter;
+pub use checks::{RACK_AWARE_SELECTOR, parse_voter};
 pub use client_metrics::ClientMetricsConfig;
 pub use describe::{Describe, Described, Synonym};
 pub use documents::configuration_markdown;

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
     AlterPartitionResponse, BrokerHeartbeatRequest, BrokerHeartbeatResponse,
@@ -29,7 +29,7 @@ use super::address::Address;
 use super::connection::Connection;
 use super::error::PeerError;
 use super::frames::{self, Spoken};
-use super::private::PrivateApi;
+use super::private::{FORWARD, PrivateApi};
 
 /// How long to wait before another try (`controller.quorum.retry.backoff.ms`).
 const RETRY: Duration = Duration::from_millis(20);
@@ -80,6 +80,61 @@ controller_requests! {
     AlterPartitionRequest AlterPartitionResponse
     BrokerHeartbeatRequest BrokerHeartbeatResponse
     BrokerRegistrationRequest BrokerRegistrationResponse
+}
+
+/// The answer to a request that was passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forwarded {
+    /// The answer's frame without its length.
+    pub frame: Bytes,
+    /// The controller's metadata had this offset when it answered.
+    pub offset: i64,
+}
+
+impl Forwarded {
+    pub const ANSWERED: u8 = 0;
+    pub const NOT_CONTROLLER: u8 = 1;
+
+    pub fn write(&self) -> Vec<u8> {
+        let mut bytes = vec![Forwarded::ANSWERED];
+        bytes.put_i64(self.offset);
+        bytes.put_slice(&self.frame);
+        bytes
+    }
+
+    fn read(answer: &Bytes) -> Option<Forwarded> {
+        let mut rest = answer.clone();
+        rest.try_get_u8().ok()?;
+        let offset = rest.try_get_i64().ok()?;
+        Some(Forwarded {
+            frame: rest,
+            offset,
+        })
+    }
+
+    /// The listener and the frame of a request that was passed on.
+    pub fn read_request(body: &Bytes) -> Option<(String, Bytes)> {
+        let mut rest = body.clone();
+        let length = usize::from(rest.try_get_u16().ok()?);
+        if length > rest.len() {
+            return None;
+        }
+        let listener = String::from_utf8(rest.split_to(length).to_vec()).ok()?;
+        Some((listener, rest))
+    }
+}
+
+/// The newest version of an API that this side can write and read.
+fn newest(api_key: i16, address: &Address) -> Result<Spoken, PeerError> {
+    let api = wire::api(api_key).expect("the table has every API of the crate");
+    let newest = (*api.versions.start()..=api.stable_max)
+        .rev()
+        .find(|version| wire::codec_version(api_key, *version).is_some());
+    let version = newest.ok_or(PeerError::Unsupported {
+        address: address.clone(),
+        api: api.name,
+    })?;
+    Ok(Spoken { api, version })
 }
 
 pub struct ControllerChannel {
@@ -176,21 +231,65 @@ impl ControllerChannel {
         }
     }
 
+    /// Passes a client's request on. `frame` is without its length; `listener` is where it came in.
+    /// `None`: this node is the active controller by now, and answers itself.
+    pub async fn forward(
+        &self,
+        listener: &str,
+        frame: &[u8],
+        time: Duration,
+    ) -> Result<Option<Forwarded>, PeerError> {
+        let mut body = BytesMut::with_capacity(2 + listener.len() + frame.len());
+        body.put_u16(listener.len() as u16);
+        body.put_slice(listener.as_bytes());
+        body.put_slice(frame);
+        let is_answer = |answer: &Bytes| answer.first() == Some(&Forwarded::ANSWERED);
+        let answer = self.call_private(&FORWARD, &body, time, &is_answer).await?;
+        Ok(answer.and_then(|answer| Forwarded::read(&answer)))
+    }
+
+    /// As [`ControllerChannel::forward`], for a request that this node makes itself.
+    pub async fn forward_own<Q: Request>(
+        &self,
+        listener: &str,
+        request: &Q,
+        time: Duration,
+    ) -> Result<Option<(Q::Response, i64)>, PeerError> {
+        let address = Address::new("controller", 0);
+        let spoken = newest(Q::KEY, &address)?;
+        let frame = frames::encode(spoken, 0, &self.client_id, request)?;
+        let Some(answer) = self.forward(listener, &frame[4..], time).await? else {
+            return Ok(None);
+        };
+        let response = frames::decode(spoken, &address, &answer.frame)?;
+        Ok(Some((response, answer.offset)))
+    }
+
+    /// A block of producer ids for a broker: the first, and how many.
+    pub async fn allocate_producer_ids(
+        &self,
+        broker: BrokerId,
+        broker_epoch: i64,
+        time: Duration,
+    ) -> Result<Result<(i64, i32), ErrorCode>, PeerError> {
+        let request = AllocateProducerIdsRequest::default()
+            .with_broker_id(broker.0.into())
+            .with_broker_epoch(broker_epoch);
+        let answer = self.call(&request, time).await?;
+        Ok(match ErrorCode::from_code(answer.error_code) {
+            Some(ErrorCode::None) => Ok((answer.producer_id_start.0, answer.producer_id_len)),
+            Some(error) => Err(error),
+            None => Err(ErrorCode::UnknownServerError),
+        })
+    }
+
     async fn call_here<Q: Request>(&self, request: &Q) -> Result<Q::Response, PeerError> {
         let address = Address::new("localhost", 0);
         let gone = || PeerError::Gone {
             address: address.clone(),
         };
         let local = self.local.get().and_then(Weak::upgrade).ok_or_else(gone)?;
-        let api = wire::api(Q::KEY).expect("the table has every API of the crate");
-        let newest = (*api.versions.start()..=api.stable_max)
-            .rev()
-            .find(|version| wire::codec_version(Q::KEY, *version).is_some());
-        let version = newest.ok_or(PeerError::Unsupported {
-            address: address.clone(),
-            api: api.name,
-        })?;
-        let spoken = Spoken { api, version };
+        let spoken = newest(Q::KEY, &address)?;
         let frame = frames::encode(spoken, 0, &self.client_id, request)?;
         let answer = local.answer(frame.slice(4..)).await.ok_or_else(gone)?;
         frames::decode(spoken, &address, &answer)

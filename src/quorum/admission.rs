@@ -65,6 +65,21 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
     }
 }
 
+/// Makes the address of a single voter known.
+pub(super) async fn keep_address(quorum: &Quorum) -> Result<(), QuorumError> {
+    match quorum.voter()?.listed.get(&quorum.node_id) {
+        Some(address) => {
+            let voter = VoterInfo {
+                id: quorum.node_id,
+                address: address.clone(),
+                directory_id: quorum.directory_id,
+            };
+            quorum.admit(voter).await
+        }
+        None => Ok(()),
+    }
+}
+
 /// Finds the leader through the others and asks it, unless they know this voter already.
 async fn ask_for_place(
     quorum: &Quorum,

@@ -76,6 +76,8 @@ pub struct QuorumConfig {
     /// The voters and their `host:port`, this node among them. Only an empty store is formatted
     /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
+    /// Nodes without a vote follow this one, or other voters are there.
+    pub serves_others: bool,
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
     pub snapshot_entries: u64,
     pub snapshot_bytes: u64,
@@ -93,6 +95,7 @@ impl QuorumConfig {
             directory_id: None,
             // Nobody ever dials it.
             voters: BTreeMap::from([(node_id, String::new())]),
+            serves_others: false,
             snapshot_entries: 1000,
             snapshot_bytes: 4 << 20,
             heartbeat_interval_ms: 150,
@@ -152,6 +155,7 @@ struct Voter {
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
     /// Those that may become voters by themselves.
     listed: BTreeMap<BrokerId, String>,
+    serves_others: bool,
     /// Held while the voters change.
     admitting: tokio::sync::Mutex<()>,
 }
@@ -180,7 +184,8 @@ impl Quorum {
         Self::open(&config, identity, first, store, transport).await
     }
 
-    /// As [`Quorum::start`] for one of several voters, which find one another over the network.
+    /// As [`Quorum::start`] for a voter that others speak to; several find one another over the
+    /// network.
     /// Returns once the node has an image of the cluster.
     pub async fn start_voter(
         config: QuorumConfig,
@@ -188,6 +193,12 @@ impl Quorum {
         endpoint: &Arc<Endpoint>,
         transport: &Arc<PeerTransport>,
     ) -> Result<Arc<Quorum>, QuorumError> {
+        if config.voters.len() == 1 {
+            let quorum = Self::start(config, store, Arc::new(transport.clone())).await?;
+            endpoint.serve(&quorum);
+            admission::keep_address(&quorum).await?;
+            return Ok(quorum);
+        }
         let identity = formation::identity(&config, &*store, endpoint, transport).await?;
         let first = identity.first_voters.as_ref().map(|voters| {
             let node = |voter: &VoterInfo| {
@@ -259,6 +270,7 @@ impl Quorum {
             snapshots,
             jobs,
             listed: config.voters.clone(),
+            serves_others: config.serves_others || config.voters.len() > 1,
             admitting: tokio::sync::Mutex::default(),
         };
         let quorum = Arc::new(Quorum {
@@ -338,6 +350,14 @@ impl Quorum {
         matches!(self.member, Member::Voter(_))
     }
 
+    /// Whether the cluster may have more nodes than this one.
+    pub fn has_other_nodes(&self) -> bool {
+        match &self.member {
+            Member::Voter(voter) => voter.serves_others,
+            Member::Observer(_) => true,
+        }
+    }
+
     /// The voters as far as this node knows.
     pub fn voters(&self) -> Vec<VoterInfo> {
         let voter = match &self.member {
@@ -393,6 +413,28 @@ impl Quorum {
         let own = metrics.last_log_index.map_or(Offset::NONE, offset);
         offsets.insert(self.node_id, own);
         offsets
+    }
+
+    /// Waits until the leader or its term is not `known`.
+    pub async fn wait_for_leader(&self, known: (Option<BrokerId>, u64)) {
+        match &self.member {
+            Member::Voter(voter) => {
+                let mut metrics = voter.raft.metrics();
+                let changed = metrics.wait_for(|metrics| {
+                    (metrics.current_leader.map(broker_id), metrics.current_term) != known
+                });
+                if changed.await.is_err() {
+                    std::future::pending().await
+                }
+            }
+            Member::Observer(seen) => {
+                let mut seen = seen.clone();
+                let changed = seen.wait_for(|seen| (seen.leader, seen.term) != known);
+                if changed.await.is_err() {
+                    std::future::pending().await
+                }
+            }
+        }
     }
 
     /// Waits until the image is past `offset` or the leader or its term is not `known`.

@@ -44,7 +44,7 @@ config_table! {
         => replica_lag_time_max_ms: i64,
         "A follower that has not caught up for this long leaves the in-sync replicas.";
     String "replica.selector.class" = null, [Any], Medium, ReadOnly
-        no_effect "consumers read from the leader",
+        => replica_selector_class: Option<String>,
         "A class that picks the replica a consumer reads from.";
     Int "replica.socket.receive.buffer.bytes" = "65536", [Any], High, ReadOnly
         => replica_socket_receive_buffer_bytes: i32,

@@ -7,10 +7,10 @@ use crate::types::{BrokerId, ErrorCode, TopicName};
 
 use super::partition_change::{Election, PartitionChange, RulesOf};
 
-/// One entry for each partition that was named, or that got a leader when none was named.
+/// One entry for each partition that was named, or that needs a leader when none was named.
 pub type ElectedLeaders = Vec<(TopicName, i32, Result<(), PlanError>)>;
 
-/// `partitions` without a value: all that need it, and only those are answered.
+/// `partitions` without a value: all that need it.
 pub fn plan_elect_leaders(
     image: &MetadataImage,
     election: Election,
@@ -22,9 +22,12 @@ pub fn plan_elect_leaders(
     let Some(named) = partitions else {
         for topic in image.topics() {
             for (index, partition) in topic.partitions.iter() {
-                if let Ok(record) = elect(image, topic, index, partition, election, rules_of) {
-                    records.push(record);
-                    answer.push((topic.name.clone(), index, Ok(())));
+                let elected = elect(image, topic, index, partition, election, rules_of);
+                let result = elected.map(|record| records.push(record));
+                // Those that have the leader they should have are passed over.
+                let needed = !matches!(&result, Err(e) if e.code == ErrorCode::ElectionNotNeeded);
+                if needed {
+                    answer.push((topic.name.clone(), index, result));
                 }
             }
         }
