@@ -99,7 +99,11 @@ impl Node {
                 self.sessions.lock().end(broker, epoch);
                 continue;
             }
-            tracing::warn!(broker = broker.0, "was not heard for {} ms", timeout.as_millis());
+            tracing::warn!(
+                broker = broker.0,
+                "was not heard for {} ms",
+                timeout.as_millis()
+            );
             self.fence(broker, epoch).await;
         }
     }

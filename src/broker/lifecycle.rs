@@ -47,7 +47,6 @@ impl Lifecycle {
         request: RegisterBroker,
         stopping: &watch::Receiver<bool>,
     ) -> Result<(Lifecycle, BrokerEpoch), StartError> {
-        start_controller(node, stopping);
         let isr = ControllerIsr {
             broker_id: node.broker_id,
             channel: node.channel.clone(),
@@ -74,12 +73,17 @@ impl Lifecycle {
         Ok((lifecycle, epoch))
     }
 
+    /// Of the last registration.
+    pub fn epoch(&self) -> BrokerEpoch {
+        BrokerEpoch(self.epoch.load(Ordering::SeqCst))
+    }
+
     /// Hands over what this broker leads.
     pub async fn shut_down(&self, node: &Node) {
         if !node.config().broker.identity.controlled_shutdown_enable {
             return;
         }
-        let epoch = BrokerEpoch(self.epoch.load(Ordering::SeqCst));
+        let epoch = self.epoch();
         let asked = async {
             loop {
                 match heartbeat(node, &self.channel, epoch, true, SHUT_DOWN_MAX).await {
@@ -148,7 +152,12 @@ async fn beat(
     request: RegisterBroker,
     epoch: Arc<AtomicI64>,
 ) {
-    let interval_ms = node.config().broker.quorum.broker_heartbeat_interval_ms.max(1);
+    let interval_ms = node
+        .config()
+        .broker
+        .quorum
+        .broker_heartbeat_interval_ms
+        .max(1);
     let interval = Duration::from_millis(interval_ms as u64);
     let mut next = node.clock.monotonic() + interval;
     let mut led_by = node.quorum.leader_and_term();
