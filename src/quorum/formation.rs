@@ -27,7 +27,7 @@ use super::peer_transport::PeerTransport;
 use super::rpc::{HelloAnswer, HelloRequest, VoterInfo};
 use super::{QuorumConfig, QuorumError};
 
-const ASK_AGAIN: Duration = Duration::from_millis(50);
+pub(super) const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// How often the log says for whom this node waits.
 const SAY_AFTER: u32 = 100;
