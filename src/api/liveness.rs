@@ -7,9 +7,12 @@ use super::{Node, rules};
 use crate::host::tasks;
 use crate::machine::broker_sessions::ConnectionId;
 use crate::metadata::BrokerEpoch;
-use crate::metadata::planners::plan_fence_broker;
+use crate::metadata::planners::{plan_fence_broker, plan_preferred_leaders};
 use crate::peer::{Address, is_gone};
 use crate::types::BrokerId;
+
+/// How many partitions change their leader at a time.
+const BALANCED_MAX: usize = 1000;
 
 impl Node {
     /// A connection on which `broker` sent heartbeats has ended. If its process is dead, others
@@ -86,6 +89,18 @@ impl Node {
         self.sessions.lock().begin(unfenced.iter().copied(), now);
         for (broker, epoch) in unfenced {
             self.check_broker(broker, epoch);
+        }
+    }
+
+    /// Gives partitions back to their preferred leaders.
+    pub async fn balance_leaders(&self) {
+        let config = self.config();
+        let balanced = self.submit(move |image| {
+            let rules = rules::of_image(&config, image);
+            plan_preferred_leaders(image, BALANCED_MAX, &rules)
+        });
+        if let Err(error) = balanced.await {
+            tracing::debug!("leaders not balanced: {error}");
         }
     }
 

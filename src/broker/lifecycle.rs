@@ -199,6 +199,10 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
     let work = async move {
         let timeout_ms = node.config().broker.quorum.broker_session_timeout_ms.max(1);
         let timeout = Duration::from_millis(timeout_ms as u64);
+        let replication = node.config().broker.replication.clone();
+        let balance_s = replication.leader_imbalance_check_interval_seconds.max(1);
+        let balance_interval = Duration::from_secs(balance_s as u64);
+        let mut balanced_at = node.clock.monotonic();
         let mut led_term = None;
         loop {
             let (leader, term) = node.quorum.leader_and_term();
@@ -213,6 +217,12 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
                 }
             } else {
                 node.end_sessions(timeout).await;
+                let now = node.clock.monotonic();
+                let due = now >= balanced_at + balance_interval;
+                if due && replication.auto_leader_rebalance_enable {
+                    balanced_at = now;
+                    node.balance_leaders().await;
+                }
             }
             let news = node.quorum.wait_for_leader((leader, term));
             let _ = tokio::time::timeout(SESSIONS, news).await;

@@ -8,7 +8,7 @@ use crate::types::{ErrorCode, ProducerId};
 const DEFAULT: RulesOf<'static> = &|_| TopicRules::DEFAULT;
 
 fn balance(image: &MetadataImage) -> Vec<MetadataRecord> {
-    plan_preferred_leaders(image, 10, 1000, DEFAULT).records
+    plan_preferred_leaders(image, 1000, DEFAULT).records
 }
 
 fn request(id: i32, incarnation: u128, previous: i64) -> RegisterBroker {
