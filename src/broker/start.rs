@@ -35,7 +35,7 @@ const LARGEST_REQUESTS: usize = 4;
 
 /// A running node.
 pub struct Broker {
-    node: Arc<Node>,
+    pub(super) node: Arc<Node>,
     epoch: BrokerEpoch,
     stop: watch::Sender<bool>,
     listeners: Vec<JoinHandle<()>>,

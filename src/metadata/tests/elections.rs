@@ -58,8 +58,7 @@ fn state(image: &MetadataImage) -> (i32, Vec<i32>, Vec<i32>) {
     (partition.leader.0, ids(&partition.isr), elr)
 }
 
-fn alter(image: &MetadataImage, leader: i32, new_isr: &[i32]) -> AlterPartition {
-    let _ = leader;
+fn alter(image: &MetadataImage, new_isr: &[i32]) -> AlterPartition {
     let known = partition(image);
     AlterPartition {
         topic_id: image.topic("t").unwrap().id,
@@ -100,7 +99,7 @@ fn those_that_leave_below_min_isr_stay_eligible() {
     assert_eq!(state(&image).0, -1);
     unfence(&mut image, 2, MIN_ISR_2);
     assert_eq!(state(&image), (2, vec![2], vec![3]));
-    let change = alter(&image, 2, &[2, 1]);
+    let change = alter(&image, &[2, 1]);
     run_alter(&mut image, 2, change, MIN_ISR_2).unwrap();
     assert_eq!(state(&image), (2, vec![1, 2], vec![]));
 }
@@ -116,9 +115,9 @@ fn an_unclean_election_begins_the_isr_anew_and_recovers() {
     assert_eq!(state(&image), (1, vec![1], vec![]));
     assert_eq!(partition(&image).leader_recovery_state(), 1);
     unfence(&mut image, 3, UNCLEAN);
-    let refused = run_alter(&mut image.clone(), 1, alter(&image, 1, &[1, 3]), UNCLEAN);
+    let refused = run_alter(&mut image.clone(), 1, alter(&image, &[1, 3]), UNCLEAN);
     assert_eq!(refused, Err(ErrorCode::InvalidRequest), "it recovers first");
-    let mut change = alter(&image, 1, &[1, 3]);
+    let mut change = alter(&image, &[1, 3]);
     change.leader_recovery_state = 0;
     run_alter(&mut image, 1, change, UNCLEAN).unwrap();
     assert_eq!(state(&image), (1, vec![1, 3], vec![]));
@@ -128,7 +127,7 @@ fn an_unclean_election_begins_the_isr_anew_and_recovers() {
 fn an_isr_change_is_refused_as_kafka_refuses_it() {
     let mut image = one_partition();
     fence(&mut image, 3, MIN_ISR_2);
-    let good = alter(&image, 1, &[1]);
+    let good = alter(&image, &[1]);
     let cases: Vec<(AlterPartition, i32, ErrorCode)> = vec![
         (
             AlterPartition {
@@ -179,14 +178,10 @@ fn an_isr_change_is_refused_as_kafka_refuses_it() {
             1,
             ErrorCode::InvalidUpdateVersion,
         ),
-        (alter(&image, 1, &[2]), 1, ErrorCode::InvalidRequest),
-        (alter(&image, 1, &[1, 1]), 1, ErrorCode::InvalidRequest),
-        (alter(&image, 1, &[1, 4]), 1, ErrorCode::InvalidRequest),
-        (
-            alter(&image, 1, &[1, 2, 3]),
-            1,
-            ErrorCode::IneligibleReplica,
-        ),
+        (alter(&image, &[2]), 1, ErrorCode::InvalidRequest),
+        (alter(&image, &[1, 1]), 1, ErrorCode::InvalidRequest),
+        (alter(&image, &[1, 4]), 1, ErrorCode::InvalidRequest),
+        (alter(&image, &[1, 2, 3]), 1, ErrorCode::IneligibleReplica),
         (
             AlterPartition {
                 new_isr: vec![
@@ -224,7 +219,7 @@ fn an_isr_change_is_refused_as_kafka_refuses_it() {
 fn elections_by_request() {
     let mut image = one_partition();
     let elect = |image: &MetadataImage, election, named: &[(&str, i32)]| {
-        let named: Vec<_> = named
+        let named: Vec<(crate::types::TopicName, i32)> = named
             .iter()
             .map(|(topic, index)| ((*topic).into(), *index))
             .collect();
@@ -243,7 +238,7 @@ fn elections_by_request() {
     let (codes, _) = elect(&image, preferred, &[("t", 0)]);
     assert_eq!(codes, [ErrorCode::PreferredLeaderNotAvailable]);
     unfence(&mut image, 1, MIN_ISR_2);
-    let change = alter(&image, 2, &[2, 3, 1]);
+    let change = alter(&image, &[2, 3, 1]);
     run_alter(&mut image, 2, change, MIN_ISR_2).unwrap();
     let (codes, records) = elect(&image, preferred, &[("t", 0), ("t", 0)]);
     assert_eq!(codes, [ErrorCode::None, ErrorCode::ElectionNotNeeded]);
