@@ -23,7 +23,7 @@ use crate::host::tasks;
 use crate::metadata::BrokerEpoch;
 use crate::metadata::planners::RegisterBroker;
 use crate::peer::ControllerChannel;
-use crate::types::ErrorCode;
+use crate::types::{ErrorCode, Offset};
 
 /// How soon a fenced broker asks again.
 const SOON: Duration = Duration::from_millis(20);
@@ -134,6 +134,8 @@ async fn enter(
     };
     // Partitions are led from the change of the metadata on that follows.
     node.partitions.surroundings().set_broker_epoch(epoch);
+    // It is unfenced once it has seen that entry.
+    node.partitions.wait_applied(Offset(epoch.0)).await;
     loop {
         match heartbeat(node, channel, epoch, false, time).await {
             Ok(beat) if !beat.is_fenced => break,
