@@ -57,7 +57,8 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
         | QuorumError::WrongNode { .. }
         | QuorumError::WrongCluster { .. }
         | QuorumError::NotAVoter { .. }
-        | QuorumError::NoClusterId
+        | QuorumError::ForeignCluster { .. }
+        | QuorumError::Membership(_)
         | QuorumError::Store(_)
         | QuorumError::Damaged { .. }
         | QuorumError::Failed(_) => {

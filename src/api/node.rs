@@ -13,11 +13,13 @@ use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
 use crate::coordinator::transaction::{BlockProducerIds, LocalMarkers, TransactionCoordinator};
 use crate::host::{Clock, tasks};
+use crate::machine::broker_sessions::BrokerSessions;
 use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 use crate::metadata::{MetadataImage, Plan, PlanError};
 use crate::partition::{Partition, Partitions};
-use crate::quorum::{HostDraw, Quorum, QuorumError};
+use crate::peer::ControllerChannel;
+use crate::quorum::{Endpoint, HostDraw, Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
 const INTERNAL_TOPICS: [&str; 3] = [CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE];
@@ -33,6 +35,15 @@ pub struct Coordinators {
     pub producer_ids: Arc<BlockProducerIds>,
 }
 
+/// The ways to the active controller, and what this node does as one.
+pub struct Controllers {
+    pub endpoint: Arc<Endpoint>,
+    /// For what this broker asks for itself.
+    pub channel: Arc<ControllerChannel>,
+    /// For what clients ask for: a slow request must not hold up the others.
+    pub forwarding: Arc<ControllerChannel>,
+}
+
 /// Everything a handler may touch. One per process.
 pub struct Node {
     pub broker_id: BrokerId,
@@ -45,6 +56,11 @@ pub struct Node {
     pub markers: Arc<LocalMarkers>,
     pub producer_ids: Arc<BlockProducerIds>,
     pub fetch_sessions: Mutex<FetchSessionCache>,
+    pub endpoint: Arc<Endpoint>,
+    pub channel: Arc<ControllerChannel>,
+    pub forwarding: Arc<ControllerChannel>,
+    /// Of the brokers, while this node is the active controller.
+    pub sessions: Mutex<BrokerSessions>,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -57,6 +73,7 @@ impl Node {
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
+        controllers: Controllers,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -74,6 +91,10 @@ impl Node {
             markers: coordinators.markers,
             producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
+            endpoint: controllers.endpoint,
+            channel: controllers.channel,
+            forwarding: controllers.forwarding,
+            sessions: Mutex::default(),
             creating: Mutex::default(),
         })
     }
@@ -171,11 +192,15 @@ impl Node {
         HostDraw
     }
 
+    /// Creates topics for this broker itself, wherever the controller is.
     pub async fn create_topics(
         &self,
         topics: Vec<NewTopic>,
         validate_only: bool,
     ) -> Result<CreatedTopics, QuorumError> {
+        if !self.quorum.is_leader() {
+            return super::create_topics::forward(self, CHANGE_MAX, topics, validate_only).await;
+        }
         self.create_topics_within(CHANGE_MAX, topics, validate_only)
             .await
     }

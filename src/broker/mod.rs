@@ -13,7 +13,9 @@
 mod background;
 mod error;
 mod log_output;
+mod lifecycle;
 mod registration;
+mod role;
 mod start;
 mod storage;
 mod transactions;

@@ -19,7 +19,8 @@ const FILE_SHARE: usize = 2;
 /// The directories, locked.
 pub struct Storage {
     pub log_dirs: Vec<Arc<LogDir>>,
-    pub metadata: Arc<dyn KeyValue>,
+    /// `None`: this node keeps no metadata of its own.
+    pub metadata: Option<Arc<dyn KeyValue>>,
     /// What the directories say about whose they are; `None` when all are new.
     pub cluster_id: Option<String>,
 }
@@ -56,11 +57,16 @@ pub fn open(
         path: metadata_path.clone(),
         source,
     };
-    disk.create_dir_all(&metadata_path).map_err(store)?;
-    let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
+    let metadata: Option<Arc<dyn KeyValue>> = if config.broker.is_controller() {
+        disk.create_dir_all(&metadata_path).map_err(store)?;
+        let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
+        Some(Arc::new(metadata))
+    } else {
+        None
+    };
     Ok(Storage {
         log_dirs,
-        metadata: Arc::new(metadata),
+        metadata,
         cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
     })
 }

@@ -250,6 +250,11 @@ impl Partitions {
         self.applied.send_replace(image.offset());
     }
 
+    /// The offset of the image that was applied last.
+    pub fn applied(&self) -> Offset {
+        *self.applied.borrow()
+    }
+
     /// Waits until the image at `offset`, or a later one, was applied.
     pub async fn wait_applied(&self, offset: Offset) {
         // The sender lives as long as self.

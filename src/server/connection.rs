@@ -50,6 +50,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// Runs a request's first stage.
     fn call(&self, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
+
+    /// The connection has ended, at whichever end.
+    fn ended(&self, _connection: &Arc<Connection>) {}
 }
 
 /// Why a connection ended.
@@ -102,6 +105,7 @@ pub async fn serve<S: Service>(
         held: None,
     };
     let ended = state.run(settings).await;
+    state.service.ended(&state.connection);
     tracing::debug!(%peer, "connection ended: {ended}");
     ended
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use super::connection::{ConnectionSettings, Service, serve};
 use super::frames::FrameBudget;
 use super::limits::ConnectionLimits;
-use crate::api::Connection;
+use crate::api::{Connection, ConnectionKind};
 use crate::host::tasks;
 
 /// Connections the kernel may hold ready for accept (`socket.listen.backlog.size` at least).
@@ -34,11 +34,17 @@ pub struct ListenerSettings {
 /// ready to serve.
 pub struct Bound {
     name: Arc<str>,
+    kind: ConnectionKind,
     listener: TcpListener,
 }
 
 /// Binds `address` for the listener `name`.
-pub fn bind(name: &str, address: SocketAddr, backlog: u32) -> io::Result<Bound> {
+pub fn bind(
+    name: &str,
+    kind: ConnectionKind,
+    address: SocketAddr,
+    backlog: u32,
+) -> io::Result<Bound> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
@@ -50,11 +56,16 @@ pub fn bind(name: &str, address: SocketAddr, backlog: u32) -> io::Result<Bound> 
     let listener = socket.listen(backlog.max(BACKLOG_MIN))?;
     Ok(Bound {
         name: name.into(),
+        kind,
         listener,
     })
 }
 
 impl Bound {
+    pub fn kind(&self) -> ConnectionKind {
+        self.kind
+    }
+
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -102,7 +113,7 @@ impl Bound {
             tracing::debug!(%peer, "connection lost at once: {error}");
             return;
         }
-        let connection = Arc::new(Connection::new(self.name.clone(), peer));
+        let connection = Arc::new(Connection::new(self.name.clone(), peer, self.kind));
         let connection_settings = ConnectionSettings {
             budget: settings.budget.clone(),
             frame_bytes_max: settings.frame_bytes_max,
