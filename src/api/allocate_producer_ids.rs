@@ -20,9 +20,8 @@ pub fn handle(
         let allocated = context
             .node
             .submit(move |image| plan_allocate_producer_ids(image, broker, epoch));
-        let failed = |error: ErrorCode| {
-            AllocateProducerIdsResponse::default().with_error_code(error.code())
-        };
+        let failed =
+            |error: ErrorCode| AllocateProducerIdsResponse::default().with_error_code(error.code());
         match allocated.await {
             Ok(Ok(block)) => AllocateProducerIdsResponse::default()
                 .with_producer_id_start(block.first.0.into())

@@ -17,9 +17,8 @@ const VERSION_WITHOUT_EPOCHS: i16 = 2;
 
 pub fn handle(context: Context, request: AlterPartitionRequest) -> Handled<AlterPartitionResponse> {
     Handled::later(async move {
-        let failed = |error: ErrorCode| {
-            AlterPartitionResponse::default().with_error_code(error.code())
-        };
+        let failed =
+            |error: ErrorCode| AlterPartitionResponse::default().with_error_code(error.code());
         let broker = BrokerId(request.broker_id.0);
         let epoch = BrokerEpoch(request.broker_epoch);
         let partitions = partitions_of(&request.topics, context.api_version);
@@ -37,7 +36,8 @@ pub fn handle(context: Context, request: AlterPartitionRequest) -> Handled<Alter
         let mut altered = altered.into_iter();
         let topics = request.topics.iter().map(|topic| {
             let partitions = topic.partitions.iter().zip(altered.by_ref());
-            let partitions = partitions.map(|(asked, result)| answer(asked.partition_index, result));
+            let partitions =
+                partitions.map(|(asked, result)| answer(asked.partition_index, result));
             AnsweredTopic::default()
                 .with_topic_id(topic.topic_id)
                 .with_partitions(partitions.collect())
@@ -55,9 +55,10 @@ fn partitions_of(topics: &[TopicData], version: i16) -> Vec<AlterPartition> {
                 ids.map(|id| (BrokerId(id.0), BrokerEpoch::NONE)).collect()
             } else {
                 let states = asked.new_isr_with_epochs.iter();
-                let state = |state: &kafka_protocol::messages::alter_partition_request::BrokerState| {
-                    (BrokerId(state.broker_id.0), BrokerEpoch(state.broker_epoch))
-                };
+                let state =
+                    |state: &kafka_protocol::messages::alter_partition_request::BrokerState| {
+                        (BrokerId(state.broker_id.0), BrokerEpoch(state.broker_epoch))
+                    };
                 states.map(state).collect()
             };
             AlterPartition {

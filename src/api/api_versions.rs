@@ -96,7 +96,9 @@ fn answer(context: &Context) -> ApiVersionsResponse {
         listed.with_min_version(min).with_max_version(max)
     };
     let rows = APIS.iter().filter(|row| row.is_answered_on(kind));
-    let mut api_keys: Vec<_> = rows.map(|row| listed(row.key, row.listed_min, row.max)).collect();
+    let mut api_keys: Vec<_> = rows
+        .map(|row| listed(row.key, row.listed_min, row.max))
+        .collect();
     if kind != ConnectionKind::Broker {
         let own = PRIVATE_APIS.iter();
         api_keys.extend(own.map(|api| listed(api.key, api.min, api.max)));

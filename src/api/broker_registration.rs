@@ -48,7 +48,9 @@ pub fn handle(
             Err(error) => return refused(of_quorum(&error)),
         }
         let image = node.image();
-        let epoch = image.broker(broker).map_or(BrokerEpoch::NONE, |known| known.broker_epoch);
+        let epoch = image
+            .broker(broker)
+            .map_or(BrokerEpoch::NONE, |known| known.broker_epoch);
         let connection = context.connection.of_broker(broker);
         let now = node.clock.monotonic();
         node.sessions.lock().heard(broker, epoch, connection, now);
@@ -61,9 +63,8 @@ fn is_taken(context: &Context, broker: BrokerId, register: &RegisterBroker) -> b
     let node = &context.node;
     let image = node.image();
     let known = image.broker(broker);
-    let other = known.is_some_and(|known| {
-        !known.fenced && known.incarnation_id != register.incarnation_id
-    });
+    let other =
+        known.is_some_and(|known| !known.fenced && known.incarnation_id != register.incarnation_id);
     let timeout_ms = node.config().broker.quorum.broker_session_timeout_ms.max(1);
     let timeout = Duration::from_millis(timeout_ms as u64);
     let now = node.clock.monotonic();

@@ -25,10 +25,14 @@ pub fn handle(
         ENDPOINT_CONTROLLERS if of_controllers => return Handled::Ready(controllers(&context)),
         ENDPOINT_BROKERS | ENDPOINT_CONTROLLERS => {
             let message = match of_controllers {
-                true => "The request was sent to an endpoint of type CONTROLLER, but we wanted an \
-                         endpoint of type BROKER",
-                false => "The request was sent to an endpoint of type BROKER, but we wanted an \
-                          endpoint of type CONTROLLER",
+                true => {
+                    "The request was sent to an endpoint of type CONTROLLER, but we wanted an \
+                         endpoint of type BROKER"
+                }
+                false => {
+                    "The request was sent to an endpoint of type BROKER, but we wanted an \
+                          endpoint of type CONTROLLER"
+                }
             };
             return Handled::Ready(refused(ErrorCode::MismatchedEndpointType, message));
         }

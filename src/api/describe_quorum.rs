@@ -15,6 +15,8 @@ use crate::quorum::OBSERVER_MAX;
 use crate::types::{ErrorCode, Offset};
 
 const METADATA_TOPIC: &str = "__cluster_metadata";
+/// From this version on there are addresses and directory ids (KIP-853).
+const VERSION_NODES: i16 = 2;
 
 pub fn handle(context: Context, request: DescribeQuorumRequest) -> Handled<DescribeQuorumResponse> {
     let whole = DescribeQuorumResponse::default().with_error_message(None);
@@ -39,7 +41,12 @@ pub fn handle(context: Context, request: DescribeQuorumRequest) -> Handled<Descr
             .with_partitions(partitions.collect())
     });
     let topics: Vec<TopicData> = topics.collect();
-    let nodes = if described { nodes(&context) } else { Vec::new() };
+    let tells_nodes = described && context.api_version >= VERSION_NODES;
+    let nodes = if tells_nodes {
+        nodes(&context)
+    } else {
+        Vec::new()
+    };
     Handled::Ready(whole.with_topics(topics).with_nodes(nodes))
 }
 
@@ -56,9 +63,13 @@ fn describe(context: &Context) -> PartitionData {
         let log_end_offset = offsets.get(&voter.id).copied().map_or(-1, end);
         // A voter is told of each entry as it is made: at the end it was just now.
         let at = |seen: bool| if seen { now_ms } else { -1 };
+        let directory_id = match context.api_version >= VERSION_NODES {
+            true => voter.directory_id,
+            false => uuid::Uuid::nil(),
+        };
         ReplicaState::default()
             .with_replica_id(voter.id.0.into())
-            .with_replica_directory_id(voter.directory_id)
+            .with_replica_directory_id(directory_id)
             .with_log_end_offset(log_end_offset)
             .with_last_fetch_timestamp(at(is_leader || log_end_offset >= 0))
             .with_last_caught_up_timestamp(at(log_end_offset >= own_end))

@@ -31,7 +31,9 @@ pub fn handle(context: Context, request: ElectLeadersRequest) -> Handled<ElectLe
         let of = |topic: &kafka_protocol::messages::elect_leaders_request::TopicPartitions| {
             let name: TopicName = topic.topic.0.as_str().into();
             let partitions = topic.partitions.clone();
-            partitions.into_iter().map(move |index| (name.clone(), index))
+            partitions
+                .into_iter()
+                .map(move |index| (name.clone(), index))
         };
         topics.iter().flat_map(of).collect::<Vec<_>>()
     });

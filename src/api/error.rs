@@ -57,6 +57,7 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
         | QuorumError::WrongNode { .. }
         | QuorumError::WrongCluster { .. }
         | QuorumError::NotAVoter { .. }
+        | QuorumError::NoClusterId
         | QuorumError::ForeignCluster { .. }
         | QuorumError::Membership(_)
         | QuorumError::Store(_)

@@ -7,9 +7,12 @@ use super::{Node, rules};
 use crate::host::tasks;
 use crate::machine::broker_sessions::ConnectionId;
 use crate::metadata::BrokerEpoch;
-use crate::metadata::planners::plan_fence_broker;
+use crate::metadata::planners::{plan_fence_broker, plan_preferred_leaders};
 use crate::peer::{Address, is_gone};
 use crate::types::BrokerId;
+
+/// How many partitions change their leader at a time.
+const BALANCED_MAX: usize = 1000;
 
 impl Node {
     /// A connection on which `broker` sent heartbeats has ended. If its process is dead, others
@@ -89,6 +92,18 @@ impl Node {
         }
     }
 
+    /// Gives partitions back to their preferred leaders.
+    pub async fn balance_leaders(&self) {
+        let config = self.config();
+        let balanced = self.submit(move |image| {
+            let rules = rules::of_image(&config, image);
+            plan_preferred_leaders(image, BALANCED_MAX, &rules)
+        });
+        if let Err(error) = balanced.await {
+            tracing::debug!("leaders not balanced: {error}");
+        }
+    }
+
     /// Fences those whose session is over.
     pub async fn end_sessions(&self, timeout: Duration) {
         let now = self.clock.monotonic();
@@ -99,7 +114,11 @@ impl Node {
                 self.sessions.lock().end(broker, epoch);
                 continue;
             }
-            tracing::warn!(broker = broker.0, "was not heard for {} ms", timeout.as_millis());
+            tracing::warn!(
+                broker = broker.0,
+                "was not heard for {} ms",
+                timeout.as_millis()
+            );
             self.fence(broker, epoch).await;
         }
     }

@@ -263,11 +263,7 @@ impl Append<'_> {
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)
             .with_log_start_offset(appended.log_start_offset.0);
-        Ok((
-            response,
-            appended.leader_epoch,
-            appended.last_offset.next(),
-        ))
+        Ok((response, appended.leader_epoch, appended.last_offset.next()))
     }
 
     /// Transactions are verified, unless that is turned off.

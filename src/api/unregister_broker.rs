@@ -30,7 +30,9 @@ pub fn handle(
             Err(error) => {
                 let code = of_quorum(&error);
                 let message = Some(view::text(&error.to_string()));
-                answer.with_error_code(code.code()).with_error_message(message)
+                answer
+                    .with_error_code(code.code())
+                    .with_error_message(message)
             }
         }
     })

@@ -47,7 +47,6 @@ impl Lifecycle {
         request: RegisterBroker,
         stopping: &watch::Receiver<bool>,
     ) -> Result<(Lifecycle, BrokerEpoch), StartError> {
-        start_controller(node, stopping);
         let isr = ControllerIsr {
             broker_id: node.broker_id,
             channel: node.channel.clone(),
@@ -74,12 +73,17 @@ impl Lifecycle {
         Ok((lifecycle, epoch))
     }
 
+    /// Of the last registration.
+    pub fn epoch(&self) -> BrokerEpoch {
+        BrokerEpoch(self.epoch.load(Ordering::SeqCst))
+    }
+
     /// Hands over what this broker leads.
     pub async fn shut_down(&self, node: &Node) {
         if !node.config().broker.identity.controlled_shutdown_enable {
             return;
         }
-        let epoch = BrokerEpoch(self.epoch.load(Ordering::SeqCst));
+        let epoch = self.epoch();
         let asked = async {
             loop {
                 match heartbeat(node, &self.channel, epoch, true, SHUT_DOWN_MAX).await {
@@ -148,7 +152,12 @@ async fn beat(
     request: RegisterBroker,
     epoch: Arc<AtomicI64>,
 ) {
-    let interval_ms = node.config().broker.quorum.broker_heartbeat_interval_ms.max(1);
+    let interval_ms = node
+        .config()
+        .broker
+        .quorum
+        .broker_heartbeat_interval_ms
+        .max(1);
     let interval = Duration::from_millis(interval_ms as u64);
     let mut next = node.clock.monotonic() + interval;
     let mut led_by = node.quorum.leader_and_term();
@@ -190,6 +199,10 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
     let work = async move {
         let timeout_ms = node.config().broker.quorum.broker_session_timeout_ms.max(1);
         let timeout = Duration::from_millis(timeout_ms as u64);
+        let replication = node.config().broker.replication.clone();
+        let balance_s = replication.leader_imbalance_check_interval_seconds.max(1);
+        let balance_interval = Duration::from_secs(balance_s as u64);
+        let mut balanced_at = node.clock.monotonic();
         let mut led_term = None;
         loop {
             let (leader, term) = node.quorum.leader_and_term();
@@ -204,6 +217,12 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
                 }
             } else {
                 node.end_sessions(timeout).await;
+                let now = node.clock.monotonic();
+                let due = now >= balanced_at + balance_interval;
+                if due && replication.auto_leader_rebalance_enable {
+                    balanced_at = now;
+                    node.balance_leaders().await;
+                }
             }
             let news = node.quorum.wait_for_leader((leader, term));
             let _ = tokio::time::timeout(SESSIONS, news).await;

@@ -12,8 +12,8 @@
 
 mod background;
 mod error;
-mod log_output;
 mod lifecycle;
+mod log_output;
 mod registration;
 mod role;
 mod start;
@@ -23,3 +23,6 @@ mod transactions;
 pub use error::StartError;
 pub use log_output::{LogFormat, start_log};
 pub use start::{Broker, Ready};
+
+#[cfg(test)]
+mod cluster_tests;

@@ -97,7 +97,9 @@ pub async fn register(node: &Node, request: RegisterBroker) -> Result<(), StartE
         let rules = rules_of_image(&config, image);
         plan_register_broker(image, request, &rules)
     });
-    registered.await?.map_err(|error| StartError::Refused(error.to_string()))
+    registered
+        .await?
+        .map_err(|error| StartError::Refused(error.to_string()))
 }
 
 /// Lets the registered broker lead and be seen by clients.
@@ -111,7 +113,9 @@ pub async fn unfence(node: &Node) -> Result<BrokerEpoch, StartError> {
         let rules = rules_of_image(&config, image);
         plan_unfence_broker(image, broker_id, epoch, &rules)
     });
-    unfenced.await?.map_err(|error| StartError::Refused(error.to_string()))?;
+    unfenced
+        .await?
+        .map_err(|error| StartError::Refused(error.to_string()))?;
     Ok(epoch)
 }
 

@@ -1,7 +1,6 @@
 //! What this node is for the metadata quorum, by its configuration.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::StartError;
@@ -17,8 +16,7 @@ const HEARTBEATS_PER_FETCH_TIMEOUT: i32 = 13;
 pub enum Role {
     /// Broker and controller in one, and nobody else: the controller listener is not bound.
     Alone,
-    /// One of these controllers. A single one may be without an address, which is then that of its
-    /// listener.
+    /// One of these controllers.
     Voter {
         voters: BTreeMap<BrokerId, String>,
         heartbeat_interval_ms: u64,
@@ -56,8 +54,13 @@ impl Role {
             if config.broker.is_broker() {
                 return Ok(Role::Alone);
             }
-            let node_id = BrokerId(config.broker.identity.node_id);
-            voters.insert(node_id, String::new());
+            let Some(own) = servers.into_iter().next() else {
+                return Err(StartError::Unsupported(
+                    "process.roles=controller: controller.quorum.voters names no controller"
+                        .to_owned(),
+                ));
+            };
+            voters.insert(BrokerId(config.broker.identity.node_id), own);
         }
         let interval_ms = quorum.controller_quorum_fetch_timeout_ms / HEARTBEATS_PER_FETCH_TIMEOUT;
         Ok(Role::Voter {
@@ -72,7 +75,6 @@ impl Role {
         node_id: BrokerId,
         storage: &Storage,
         endpoint: &Arc<Endpoint>,
-        bound: &[(String, SocketAddr)],
     ) -> Result<Arc<Quorum>, StartError> {
         let alone = QuorumConfig::single(node_id, storage.cluster_id.clone());
         let store = storage.metadata.clone();
@@ -88,14 +90,8 @@ impl Role {
                 },
                 Some(store),
             ) => {
-                let mut voters = voters.clone();
-                if let (Some(own), Some((_, bound))) = (voters.get_mut(&node_id), bound.first())
-                    && own.is_empty()
-                {
-                    *own = bound.to_string();
-                }
                 let config = QuorumConfig {
-                    voters,
+                    voters: voters.clone(),
                     serves_others: true,
                     heartbeat_interval_ms: *heartbeat_interval_ms,
                     ..alone

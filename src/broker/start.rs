@@ -11,10 +11,10 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
-use super::lifecycle::Lifecycle;
+use super::lifecycle::{Lifecycle, start_controller};
 use super::registration::{end_points, register, registration, unfence};
 use super::role::Role;
-use super::storage::{self, Storage};
+use super::storage;
 use super::transactions::TransactionServices;
 use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Controllers, Node};
 use crate::config::{Listener, NodeConfig};
@@ -69,12 +69,10 @@ impl Broker {
         let (stop, stopping) = watch::channel(false);
         let endpoint = Endpoint::new(node_id);
         let pipeline = Pipeline::new(endpoint.clone(), clock.clone());
-        let mut settings = listener_settings(&config, &stopping);
+        let settings = listener_settings(&config, &stopping);
         // Nodes that are to form a cluster speak to one another before there is one.
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
-        let quorum = role
-            .start_quorum(node_id, &storage, &endpoint, &controller_bound.addresses)
-            .await?;
+        let quorum = role.start_quorum(node_id, &storage, &endpoint).await?;
         storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
 
         let mut changes = quorum.subscribe();
@@ -133,6 +131,9 @@ impl Broker {
         );
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
         pipeline.serve(&node);
+        if node.quorum.has_other_nodes() {
+            start_controller(&node, &stopping);
+        }
         let advertised = end_points(&node.config(), &bound.ports());
         let mut epoch = BrokerEpoch::NONE;
         let mut lifecycle = None;
@@ -147,13 +148,16 @@ impl Broker {
                 epoch = unfence(&node).await?;
             }
         }
-        settings.frame_bytes_max = node.config().broker.network.socket_request_max_bytes.max(1) as usize;
+        let settings = listener_settings(&node.config(), &stopping);
         let bound_addresses = bound.addresses.clone();
         listeners.extend(listen(&pipeline, bound.sockets, &settings));
         let ready = Ready {
             cluster_id: node.quorum.cluster_id().clone(),
             broker_id: node_id,
-            bound: bound_addresses.into_iter().chain(controller_bound.addresses).collect(),
+            bound: bound_addresses
+                .into_iter()
+                .chain(controller_bound.addresses)
+                .collect(),
             advertised,
             log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
@@ -188,7 +192,7 @@ impl Broker {
         self.node.partitions.stop_copying();
         self.background.ended().await;
         let node = self.node.clone();
-        let epoch = self.epoch;
+        let epoch = self.lifecycle.as_ref().map_or(self.epoch, Lifecycle::epoch);
         let closed = tasks::spawn_blocking(move || {
             write_high_watermarks(&node.partitions);
             for dir in node.partitions.log_dirs() {

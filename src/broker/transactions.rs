@@ -46,7 +46,8 @@ impl TransactionServices<'_> {
             partitions.clone(),
             clock.clone(),
         );
-        let producer_ids = BlockProducerIds::new(self.broker_id, quorum.clone(), self.channel.clone());
+        let producer_ids =
+            BlockProducerIds::new(self.broker_id, quorum.clone(), self.channel.clone());
         let markers = LocalMarkers::new(
             quorum.clone(),
             partitions.clone(),

@@ -29,7 +29,11 @@ pub struct BrokerSessions {
 
 impl BrokerSessions {
     /// This node leads from now on; `unfenced` are the brokers that count as alive.
-    pub fn begin(&mut self, unfenced: impl Iterator<Item = (BrokerId, BrokerEpoch)>, now: Duration) {
+    pub fn begin(
+        &mut self,
+        unfenced: impl Iterator<Item = (BrokerId, BrokerEpoch)>,
+        now: Duration,
+    ) {
         let session = |(id, epoch)| {
             let session = Session {
                 epoch,
@@ -64,7 +68,11 @@ impl BrokerSessions {
 
     /// Forgets the session of this incarnation.
     pub fn end(&mut self, broker: BrokerId, epoch: BrokerEpoch) {
-        if self.sessions.get(&broker).is_some_and(|session| session.epoch == epoch) {
+        if self
+            .sessions
+            .get(&broker)
+            .is_some_and(|session| session.epoch == epoch)
+        {
             self.sessions.remove(&broker);
         }
     }
@@ -110,9 +118,16 @@ mod tests {
         sessions.begin(brokers.into_iter(), at(0));
         assert_eq!(sessions.overdue(at(8), TIMEOUT), []);
         sessions.heard(BrokerId(2), BrokerEpoch(6), Some(7), at(8));
-        assert_eq!(sessions.overdue(at(9), TIMEOUT), [(BrokerId(1), BrokerEpoch(5))]);
+        assert_eq!(
+            sessions.overdue(at(9), TIMEOUT),
+            [(BrokerId(1), BrokerEpoch(5))]
+        );
         sessions.end(BrokerId(1), BrokerEpoch(4));
-        assert_eq!(sessions.overdue(at(9), TIMEOUT).len(), 1, "another incarnation");
+        assert_eq!(
+            sessions.overdue(at(9), TIMEOUT).len(),
+            1,
+            "another incarnation"
+        );
         sessions.end(BrokerId(1), BrokerEpoch(5));
         assert_eq!(sessions.overdue(at(9), TIMEOUT), []);
         assert_eq!(sessions.overdue(at(17), TIMEOUT).len(), 1);

@@ -42,7 +42,10 @@ const DIAL_MAX: Duration = Duration::from_secs(2);
 pub enum ControllerPlace {
     /// On this node.
     Here,
-    At { id: BrokerId, address: Address },
+    At {
+        id: BrokerId,
+        address: Address,
+    },
 }
 
 /// Knows who leads the quorum.

@@ -34,8 +34,8 @@ pub use broker::Broker;
 pub use client::{Client, ClientConfig, CoordinatorKind};
 pub use connection::{Connection, Pending};
 pub use controller_channel::{
-    ControllerChannel, ControllerFinder, ControllerPlace, ControllerRequest, Forwarded, LocalAnswer,
-    LocalController,
+    ControllerChannel, ControllerFinder, ControllerPlace, ControllerRequest, Forwarded,
+    LocalAnswer, LocalController,
 };
 pub use error::PeerError;
 pub use metadata::{ClusterView, PartitionView, TopicView};

@@ -105,7 +105,9 @@ impl PrivateRequest {
 
 /// The answer to [`OWN_VERSIONS`].
 pub fn own_versions() -> Vec<u8> {
-    let rows = PRIVATE_APIS.iter().flat_map(|api| [api.key, api.min, api.max]);
+    let rows = PRIVATE_APIS
+        .iter()
+        .flat_map(|api| [api.key, api.min, api.max]);
     rows.flat_map(i16::to_be_bytes).collect()
 }
 

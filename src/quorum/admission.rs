@@ -59,8 +59,12 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
         if quorum.voters().contains(&me) {
             continue;
         }
-        if let Err(error) = ask_for_place(&quorum, &transport, me).await {
-            tracing::info!("not among the voters yet: {error}");
+        let placed = match quorum.is_leader() {
+            true => quorum.admit(me).await.map_err(|error| error.to_string()),
+            false => ask_for_place(&quorum, &transport, me).await,
+        };
+        if let Err(error) = placed {
+            tracing::debug!("not among the voters yet: {error}");
         }
     }
 }
@@ -146,7 +150,10 @@ impl Quorum {
                 return change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, node)]))).await;
             }
             Some(_) if votes => {
-                tracing::warn!(voter = voter.id.0, "a voter has come back with another disk");
+                tracing::warn!(
+                    voter = voter.id.0,
+                    "a voter has come back with another disk"
+                );
                 change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await?;
             }
             Some(_) => change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?,

@@ -164,7 +164,11 @@ impl Endpoint {
             return FetchAnswer::Refused { cluster_id: None };
         };
         let cluster_id = quorum.cluster_id().to_string();
-        if request.cluster_id.as_ref().is_some_and(|theirs| *theirs != cluster_id) {
+        if request
+            .cluster_id
+            .as_ref()
+            .is_some_and(|theirs| *theirs != cluster_id)
+        {
             let cluster_id = Some(cluster_id);
             return FetchAnswer::Refused { cluster_id };
         }

@@ -30,6 +30,8 @@ pub enum QuorumError {
     WrongCluster { stored: String, configured: String },
     #[error("node {node} is not among the voters")]
     NotAVoter { node: BrokerId },
+    #[error("several voters need a cluster id that they all agree on")]
+    NoClusterId,
     #[error("the controllers serve cluster {found}, this node belongs to {expected}")]
     ForeignCluster { found: String, expected: String },
     #[error("the voters cannot be changed: {0}")]

@@ -27,7 +27,7 @@ use super::peer_transport::PeerTransport;
 use super::rpc::{HelloAnswer, HelloRequest, VoterInfo};
 use super::{QuorumConfig, QuorumError};
 
-const ASK_AGAIN: Duration = Duration::from_millis(50);
+pub(super) const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// How often the log says for whom this node waits.
 const SAY_AFTER: u32 = 100;
@@ -121,7 +121,10 @@ fn decide(
     }
     let directory_of = |id: &BrokerId| match *id == config.node_id {
         true => Some(directory_id),
-        false => heard.iter().find(|h| h.node_id == *id).map(|h| h.directory_id),
+        false => heard
+            .iter()
+            .find(|h| h.node_id == *id)
+            .map(|h| h.directory_id),
     };
     let mut voters = BTreeMap::new();
     for (id, address) in &config.voters {
@@ -140,7 +143,10 @@ fn decide(
     }
     let cluster_id = config.cluster_id.clone();
     let cluster_id = cluster_id.unwrap_or_else(|| base64_uuid(random::uuid()));
-    Ok(Some(identity(cluster_id, Some(voters.into_values().collect()))))
+    Ok(Some(identity(
+        cluster_id,
+        Some(voters.into_values().collect()),
+    )))
 }
 
 #[cfg(test)]
@@ -149,7 +155,9 @@ mod tests {
 
     fn config(node_id: i32) -> QuorumConfig {
         QuorumConfig {
-            voters: (1..=3).map(|id| (BrokerId(id), format!("h:{id}"))).collect(),
+            voters: (1..=3)
+                .map(|id| (BrokerId(id), format!("h:{id}")))
+                .collect(),
             ..QuorumConfig::single(BrokerId(node_id), None)
         }
     }
@@ -185,7 +193,10 @@ mod tests {
     fn an_empty_node_takes_up_with_a_cluster_that_is_there() {
         for node_id in [1, 3] {
             let joined = decided(node_id, &[hello(2, Some("c"))]).unwrap();
-            assert_eq!((joined.cluster_id.as_str(), joined.first_voters), ("c", None));
+            assert_eq!(
+                (joined.cluster_id.as_str(), joined.first_voters),
+                ("c", None)
+            );
         }
         let mut other = config(1);
         other.cluster_id = Some("other".into());

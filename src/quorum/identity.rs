@@ -28,10 +28,15 @@ pub(super) fn open(store: &dyn KeyValue, config: &QuorumConfig) -> Result<Identi
     if let Some(known) = stored(store, config)? {
         return Ok(known);
     }
-    let cluster_id = config.cluster_id.clone();
+    let cluster_id = match &config.cluster_id {
+        Some(given) => given.clone(),
+        // Each of several voters would invent its own.
+        None if config.voters.len() > 1 => return Err(QuorumError::NoClusterId),
+        None => base64_uuid(random::uuid()),
+    };
     let identity = Identity {
         node_id: config.node_id,
-        cluster_id: cluster_id.unwrap_or_else(|| base64_uuid(random::uuid())),
+        cluster_id,
         directory_id: directory_id(store, config.directory_id)?,
         first_voters: None,
     };

@@ -61,6 +61,7 @@ async fn attend(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: O
         return;
     };
     let Some(leader) = leader else {
+        drop(this);
         return std::future::pending().await;
     };
     if leader == this.node_id {
@@ -74,7 +75,11 @@ async fn attend(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: O
         return std::future::pending().await;
     }
     let voters = this.voters();
-    let Some(address) = voters.iter().find(|v| v.id == leader).map(|v| v.address.clone()) else {
+    let Some(address) = voters
+        .iter()
+        .find(|v| v.id == leader)
+        .map(|v| v.address.clone())
+    else {
         drop(this);
         return std::future::pending().await;
     };
@@ -94,11 +99,14 @@ async fn succeed(quorum: &Weak<Quorum>, dead: BrokerId, voters: Vec<BrokerId>) {
     let Some(this) = quorum.upgrade() else {
         return;
     };
-    let heirs = || voters.iter().filter(|voter| **voter != dead);
-    let Some(turn) = heirs().position(|voter| *voter == this.node_id) else {
+    let heirs: Vec<BrokerId> = voters.into_iter().filter(|voter| *voter != dead).collect();
+    let Some(turn) = heirs.iter().position(|voter| *voter == this.node_id) else {
         return;
     };
-    tracing::info!(leader = dead.0, "the leader of the quorum is gone: nobody listens there");
+    tracing::info!(
+        leader = dead.0,
+        "the leader of the quorum is gone: nobody listens there"
+    );
     let wait = TURN * turn as u32;
     tokio::time::sleep(wait).await;
     for _ in 0..ROUNDS {
@@ -114,7 +122,7 @@ async fn succeed(quorum: &Weak<Quorum>, dead: BrokerId, voters: Vec<BrokerId>) {
             return;
         }
         tracing::debug!(id, "an early election");
-        let round = TURN * heirs().count() as u32;
+        let round = TURN * heirs.len() as u32;
         let jitter = Duration::from_millis(random::seed() % 20);
         tokio::time::sleep(round + jitter).await;
     }

@@ -181,12 +181,13 @@ impl Quorum {
             (raft_id(*id), VoterNode::new(address, directory_id))
         };
         let first = Some(config.voters.iter().map(nil).collect());
-        Self::open(&config, identity, first, store, transport).await
+        let quorum = Self::open(&config, identity, store, transport).await?;
+        quorum.initialize(config.voters.len() == 1, first).await?;
+        Ok(quorum)
     }
 
     /// As [`Quorum::start`] for a voter that others speak to; several find one another over the
-    /// network.
-    /// Returns once the node has an image of the cluster.
+    /// network. Returns once the node has an image of the cluster.
     pub async fn start_voter(
         config: QuorumConfig,
         store: Arc<dyn KeyValue>,
@@ -208,8 +209,13 @@ impl Quorum {
             voters.iter().map(node).collect()
         });
         let carrier = Arc::new(transport.clone());
-        let quorum = Self::open(&config, identity, first, store, carrier).await?;
+        let quorum = Self::open(&config, identity, store, carrier).await?;
         endpoint.serve(&quorum);
+        if first.is_some() && !quorum.raft()?.is_initialized().await? {
+            // The others hear of the cluster meanwhile, and are there for the first election.
+            tokio::time::sleep(formation::ASK_AGAIN * 2).await;
+        }
+        quorum.initialize(false, first).await?;
         leader_watch::start(&quorum, transport);
         admission::start(&quorum, transport);
         quorum.formed().await?;
@@ -240,7 +246,6 @@ impl Quorum {
     async fn open(
         config: &QuorumConfig,
         identity: Identity,
-        first: Option<BTreeMap<u64, VoterNode>>,
         store: Arc<dyn KeyValue>,
         transport: Arc<dyn Transport>,
     ) -> Result<Arc<Quorum>, QuorumError> {
@@ -280,7 +285,6 @@ impl Quorum {
             published,
             member: Member::Voter(voter),
         });
-        quorum.initialize(config.voters.len() == 1, first).await?;
         Ok(quorum)
     }
 

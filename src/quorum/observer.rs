@@ -111,7 +111,10 @@ impl Follower {
 
     async fn ask(&self, transport: &Arc<PeerTransport>) -> Result<FetchAnswer, QuorumError> {
         let known = self.seen.borrow().clone();
-        let leader = known.voters.iter().find(|voter| Some(voter.id) == known.leader);
+        let leader = known
+            .voters
+            .iter()
+            .find(|voter| Some(voter.id) == known.leader);
         let mut addresses: Vec<String> = leader.map(|l| l.address.clone()).into_iter().collect();
         addresses.extend(self.controllers.iter().cloned());
         let address = &addresses[self.turn % addresses.len()];
@@ -156,7 +159,8 @@ impl Follower {
         };
         self.cluster_id.get_or_insert(cluster_id);
         // One that lags behind may name an older leader.
-        let newer = |old: &Seen| (seen.term, seen.leader.is_some()) >= (old.term, old.leader.is_some());
+        let newer =
+            |old: &Seen| (seen.term, seen.leader.is_some()) >= (old.term, old.leader.is_some());
         if newer(&self.seen.borrow()) && *self.seen.borrow() != seen {
             self.seen.send_replace(seen);
             self.turn = 0;

@@ -70,7 +70,8 @@ impl PeerTransport {
         within: Duration,
     ) -> io::Result<A> {
         let connection = self.connect(address).await.map_err(io::Error::other)?;
-        let answer = connection.call_private(api, &keys::encode(question), within);
+        let body = keys::encode(question);
+        let answer = connection.call_private(api, &body, within);
         let answer = answer.await.map_err(io::Error::other)?;
         keys::decode("the answer of a node", &answer).map_err(io::Error::other)
     }
@@ -94,7 +95,9 @@ impl PeerTransport {
         let call = tasks::spawn(async move { connection.call_private(api, &body, HANG_UP).await });
         let answer = timeout(message.timeout, call).await;
         let answer = answer.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
-        let answer = answer.map_err(io::Error::other)?.map_err(io::Error::other)?;
+        let answer = answer
+            .map_err(io::Error::other)?
+            .map_err(io::Error::other)?;
         match answer.split_first() {
             Some((code, rest)) if *code == Status::Taken as u8 => Ok(rest.to_vec()),
             Some((code, _)) => Err(io::Error::other(format!(

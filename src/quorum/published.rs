@@ -40,7 +40,10 @@ struct Kept {
 
 impl Kept {
     fn add(&mut self, entry: FetchedEntry) {
-        let follows = self.entries.back().is_none_or(|last| last.offset + 1 == entry.offset);
+        let follows = self
+            .entries
+            .back()
+            .is_none_or(|last| last.offset + 1 == entry.offset);
         if !follows {
             *self = Kept::default();
         }

@@ -142,7 +142,10 @@ pub(super) fn decode_image(
     last: Option<LogId>,
     bytes: &[u8],
 ) -> Result<MetadataImage, QuorumError> {
-    image_at(last.map(|last| (offset_of(last), last.leader_id.term)), bytes)
+    image_at(
+        last.map(|last| (offset_of(last), last.leader_id.term)),
+        bytes,
+    )
 }
 
 /// The image of a snapshot that ends with the entry at an offset, of an epoch.

@@ -118,7 +118,8 @@ impl RaftStateMachine<Types> for StateMachine {
             answers.push(());
         }
         let image = self.image.clone();
-        self.published.publish_entries(image, &delta, applied_entries);
+        self.published
+            .publish_entries(image, &delta, applied_entries);
         Ok(answers)
     }
 

@@ -198,7 +198,9 @@ async fn the_log_is_cut_behind_snapshots_and_a_restart_reads_both() {
         let purged = |metrics: &openraft::RaftMetrics<u64, raft_types::VoterNode>| {
             metrics.purged.map_or(0, |purged| purged.index) >= 30 * (round as u64 + 1) - 12
         };
-        quorum.raft().unwrap()
+        quorum
+            .raft()
+            .unwrap()
             .wait(Some(TIMEOUT))
             .metrics(purged, "purged")
             .await
@@ -333,8 +335,9 @@ async fn a_topic_of_ten_thousand_partitions_is_one_entry() {
         log_dirs: Vec::new(),
         previous_broker_epoch: crate::metadata::BrokerEpoch::NONE,
     };
-    let register =
-        |image: &MetadataImage| crate::metadata::planners::plan_register_broker(image, register, RULES);
+    let register = |image: &MetadataImage| {
+        crate::metadata::planners::plan_register_broker(image, register, RULES)
+    };
     quorum.submit(TIMEOUT, register).await.unwrap().unwrap();
     let unfence = |image: &MetadataImage| {
         let epoch = image.broker(BrokerId(1)).unwrap().broker_epoch;

@@ -50,11 +50,7 @@ impl Pipeline {
         let _ = self.node.set(node.clone());
     }
 
-    fn answer(
-        &self,
-        connection: &Arc<Connection>,
-        frame: &Bytes,
-    ) -> Result<Answer, CloseReason> {
+    fn answer(&self, connection: &Arc<Connection>, frame: &Bytes) -> Result<Answer, CloseReason> {
         let short = CloseReason::ShortFrame { len: frame.len() };
         let (api_key, api_version) = key_and_version(frame).ok_or(short)?;
         let unknown = CloseReason::UnknownApi { api_key };
@@ -97,7 +93,11 @@ impl Pipeline {
             && !node.quorum.is_leader()
             && api::is_forwarded(row, api_version, &body)
         {
-            return Ok(Answer::Alone(Box::pin(forward(context, frame.clone(), body))));
+            return Ok(Answer::Alone(Box::pin(forward(
+                context,
+                frame.clone(),
+                body,
+            ))));
         }
         Ok(api::call(context, body))
     }
@@ -167,7 +167,11 @@ impl Pipeline {
 
 fn local_connection(listener: &str) -> Arc<Connection> {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    Arc::new(Connection::new(listener.into(), nowhere, ConnectionKind::Local))
+    Arc::new(Connection::new(
+        listener.into(),
+        nowhere,
+        ConnectionKind::Local,
+    ))
 }
 
 /// Passes a request on to the active controller. When none is to be had, the handler here says so
@@ -175,7 +179,10 @@ fn local_connection(listener: &str) -> Arc<Connection> {
 async fn forward(context: Context, frame: Bytes, body: Bytes) -> Reply {
     let node = context.node.clone();
     let listener = context.connection.listener.clone();
-    let forwarded = node.forwarding.forward(&listener, &frame, FORWARD_MAX).await;
+    let forwarded = node
+        .forwarding
+        .forward(&listener, &frame, FORWARD_MAX)
+        .await;
     let reason = match forwarded {
         Ok(Some(Forwarded { frame, offset })) => {
             node.partitions.wait_applied(Offset(offset)).await;
@@ -197,7 +204,11 @@ async fn forward(context: Context, frame: Bytes, body: Bytes) -> Reply {
 impl LocalController for Pipeline {
     fn answer(&self, frame: Bytes) -> LocalAnswer {
         let this = self.this.upgrade();
-        Box::pin(async move { this?.answer_whole(&local_connection("CONTROLLER"), &frame).await })
+        Box::pin(async move {
+            this?
+                .answer_whole(&local_connection("CONTROLLER"), &frame)
+                .await
+        })
     }
 }
 

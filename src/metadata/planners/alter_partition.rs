@@ -48,14 +48,16 @@ pub fn plan_alter_partitions(
     let mut next = image.clone();
     next.begin_entry(image.offset().next(), image.epoch());
     for asked in partitions {
-        answer.push(alter(&next, broker, asked, rules_of).map(|(record, altered)| {
-            if let Some(record) = record {
-                let applied = next.apply(&record, &mut Default::default());
-                applied.expect("the partition is there");
-                records.push(record);
-            }
-            altered
-        }));
+        answer.push(
+            alter(&next, broker, asked, rules_of).map(|(record, altered)| {
+                if let Some(record) = record {
+                    let applied = next.apply(&record, &mut Default::default());
+                    applied.expect("the partition is there");
+                    records.push(record);
+                }
+                altered
+            }),
+        );
     }
     // Those whose leader changed with it: the leader must look at the metadata.
     for (result, asked) in answer.iter_mut().zip(partitions) {
@@ -99,10 +101,17 @@ fn alter(
     }
     change.recovery_state = asked.leader_recovery_state;
     let record = change.record();
-    let raised = i32::from(record.as_ref().is_some_and(|record| record.leader.is_some()));
+    let raised = i32::from(
+        record
+            .as_ref()
+            .is_some_and(|record| record.leader.is_some()),
+    );
     let of = |new: Option<&crate::metadata::Replicas>| new.unwrap_or(&partition.isr).to_vec();
     let altered = AlteredPartition {
-        leader: record.as_ref().and_then(|r| r.leader).unwrap_or(partition.leader),
+        leader: record
+            .as_ref()
+            .and_then(|r| r.leader)
+            .unwrap_or(partition.leader),
         leader_epoch: LeaderEpoch(partition.leader_epoch.0 + raised),
         isr: of(record.as_ref().and_then(|record| record.isr.as_ref())),
         leader_recovery_state: asked.leader_recovery_state,

@@ -187,11 +187,16 @@ pub fn plan_controlled_shutdown(
     }
     let led = |topic: &std::sync::Arc<crate::metadata::TopicImage>| {
         let partitions = topic.partitions.iter();
-        partitions.filter(|(_, partition)| partition.leader == broker).count()
+        partitions
+            .filter(|(_, partition)| partition.leader == broker)
+            .count()
     };
     let led: usize = image.topics().map(led).sum();
     let mut records = moves_from(image, broker, Leaves::Cleanly, rules_of);
-    if !image.broker(broker).is_some_and(|known| known.in_controlled_shutdown) {
+    if !image
+        .broker(broker)
+        .is_some_and(|known| known.in_controlled_shutdown)
+    {
         records.push(
             BrokerRegistrationChangeRecord {
                 broker_id: broker,

@@ -108,33 +108,18 @@ fn elect(
     })
 }
 
-/// The records that give partitions back to their preferred leaders: those of brokers that lead
-/// too few of the partitions they should lead, by more than `percentage_max`. At most `count_max`.
+/// The records that give partitions back to their preferred leaders where those may lead. At most
+/// `count_max`.
 pub fn plan_preferred_leaders(
     image: &MetadataImage,
-    percentage_max: i32,
     count_max: usize,
     rules_of: RulesOf<'_>,
 ) -> Plan<()> {
-    let mut of_broker = std::collections::BTreeMap::<BrokerId, (usize, usize)>::new();
-    for topic in image.topics() {
-        for (_, partition) in topic.partitions.iter() {
-            if let Some(preferred) = partition.replicas.first() {
-                let (all, astray) = of_broker.entry(*preferred).or_default();
-                *all += 1;
-                *astray += usize::from(partition.leader != *preferred);
-            }
-        }
-    }
-    of_broker.retain(|_, (all, astray)| *astray * 100 > *all * percentage_max.max(0) as usize);
     let mut records = Vec::new();
     for topic in image.topics() {
         for (index, partition) in topic.partitions.iter() {
-            let Some(preferred) = partition.replicas.first() else {
-                continue;
-            };
-            if records.len() >= count_max || !of_broker.contains_key(preferred) {
-                continue;
+            if records.len() >= count_max {
+                break;
             }
             let election = Election::Preferred;
             records.extend(elect(image, topic, index, partition, election, rules_of).ok());

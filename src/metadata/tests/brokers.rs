@@ -2,13 +2,13 @@
 
 use super::planners::*;
 use super::*;
-use crate::types::{ErrorCode, LeaderEpoch, ProducerId};
+use crate::types::{ErrorCode, ProducerId};
 
 /// Kafka's defaults for every topic.
 const DEFAULT: RulesOf<'static> = &|_| TopicRules::DEFAULT;
 
 fn balance(image: &MetadataImage) -> Vec<MetadataRecord> {
-    plan_preferred_leaders(image, 10, 1000, DEFAULT).records
+    plan_preferred_leaders(image, 1000, DEFAULT).records
 }
 
 fn request(id: i32, incarnation: u128, previous: i64) -> RegisterBroker {
@@ -74,7 +74,9 @@ fn a_registration_of_another_cluster_or_without_a_finalized_feature_is_refused()
     let image = running(0);
     let mut foreign = request(1, 1, -1);
     foreign.cluster_id = "other".into();
-    let error = plan_register_broker(&image, foreign, DEFAULT).answer.unwrap_err();
+    let error = plan_register_broker(&image, foreign, DEFAULT)
+        .answer
+        .unwrap_err();
     let message = "Expected cluster ID id, but got cluster ID other";
     assert_eq!(
         error,
@@ -84,7 +86,9 @@ fn a_registration_of_another_cluster_or_without_a_finalized_feature_is_refused()
     let mut old = request(1, 1, -1);
     old.features
         .retain(|feature| &*feature.name != "share.version");
-    let error = plan_register_broker(&image, old, DEFAULT).answer.unwrap_err();
+    let error = plan_register_broker(&image, old, DEFAULT)
+        .answer
+        .unwrap_err();
     let message = "Unable to register because the broker does not support finalized version 2 of \
                    share.version. The broker wants a version between 0 and 0, inclusive.";
     assert_eq!(
