@@ -46,7 +46,8 @@ pub fn node_config() -> NodeConfig {
         listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n\
         controller.listener.names=CONTROLLER\n\
         controller.quorum.bootstrap.servers=127.0.0.1:9093\nlog.dirs=/logs\n\
-        min.insync.replicas=2\nreplica.lag.time.max.ms=300\n";
+        min.insync.replicas=2\nreplica.fetch.wait.max.ms=100\n\
+        replica.lag.time.max.ms=300\n";
     let file = Some(parse_properties("server.properties", text).expect("properties"));
     let sources = Sources {
         file,
@@ -107,12 +108,13 @@ impl SimBroker {
         partitions
             .load(&self.config, image)
             .expect("what was written");
-        partitions.apply(&self.config, image, &ImageDelta::everything());
-        partitions.surroundings().set_broker_epoch(epoch);
         self.epoch = epoch;
         self.applied = applied;
         self.partitions = Some(partitions);
         self.fetching.clear();
+        self.apply(image, &ImageDelta::everything());
+        let partitions = self.partitions.as_ref().expect("it was put there");
+        partitions.surroundings().set_broker_epoch(epoch);
     }
 
     pub fn crash(&mut self, crash: Crash) {

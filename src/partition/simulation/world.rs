@@ -145,16 +145,16 @@ impl World {
         let at = self.random.below(BROKERS);
         match self.random.below(100) {
             0..15 => self.produce(at),
-            15..35 => self.fetch(at),
-            35..75 => self.deliver(),
-            75..84 => self.learn(at),
-            84..90 => self.tick(at),
-            90..93 => {
+            15..40 => self.fetch(at),
+            40..82 => self.deliver(),
+            82..90 => self.learn(at),
+            90..94 => self.tick(at),
+            94..96 => {
                 let flushes = self.random.one_in(2);
                 self.brokers[at].checkpoint(flushes);
             }
-            93..95 => self.crash(at),
-            95..98 => self.start(at),
+            96..97 => self.crash(at),
+            97..99 => self.start(at),
             _ => {
                 let index = self.random.below(PARTITIONS as usize) as i32;
                 self.controller.move_leader(index, at as i32);
@@ -532,7 +532,7 @@ impl World {
         for round in 0..HEALING_ROUNDS {
             self.clock.add_ms(50);
             for at in 0..BROKERS {
-                if round % 8 == 1 {
+                if round % 8 == 1 && round + 15 < HEALING_ROUNDS {
                     self.produce(at);
                 }
                 while self.brokers[at].applied + 1 < self.controller.history.len() {
@@ -556,10 +556,39 @@ impl World {
         self.check_healed();
     }
 
+    /// For whoever looks for what went wrong.
+    fn state(&self, index: i32) -> String {
+        let of_broker = |broker: &SimBroker| {
+            let partition = broker.partition(index)?;
+            let fetching = broker.fetching.iter();
+            let fetching =
+                fetching.map(|(leader, f)| (leader.0, f.in_flight, f.fetcher.retry_at()));
+            let fetching: Vec<_> = fetching.collect();
+            Some(format!(
+                "broker {} epoch {} applied {}: {:?}, ends at {}, {} committed, fetching {:?}\n",
+                broker.id,
+                broker.epoch.0,
+                broker.applied,
+                partition.leadership(),
+                partition.log.log_end_offset(),
+                partition.high_watermark(),
+                fetching
+            ))
+        };
+        let brokers: Vec<_> = self.brokers.iter().filter_map(of_broker).collect();
+        let (partition, now) = (self.controller.partition(index), self.clock.monotonic());
+        format!("at {now:?} {partition:?}\n{}", brokers.concat())
+    }
+
     fn check_healed(&mut self) {
         for index in 0..PARTITIONS {
             let isr = self.controller.partition(index).isr.clone();
-            assert_eq!(isr.len(), BROKERS, "all in sync again");
+            assert_eq!(
+                isr.len(),
+                BROKERS,
+                "all in sync again: {}",
+                self.state(index)
+            );
             let committed = &self.committed[index as usize];
             for broker in &self.brokers {
                 let partition = broker.partition(index).expect("it is up");
