@@ -210,7 +210,7 @@ impl Node {
                 false => super::create_topics::forward(self, left, topics, validate_only).await,
             };
             match created {
-                // The leader changed meanwhile: nothing was made.
+                // The leader changed meanwhile. If it was made all the same, the next one says so.
                 Err(QuorumError::NotController { .. }) if !left.is_zero() => {
                     tokio::time::sleep(CONTROLLER_RETRY).await;
                 }
