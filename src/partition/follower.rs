@@ -155,7 +155,7 @@ impl Partition {
         }
         if before < high_watermark.0 {
             // Consumers may read from followers.
-            self.tell_high_watermark(high_watermark);
+            self.tell_high_watermark();
         }
         Ok(())
     }

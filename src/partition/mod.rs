@@ -27,4 +27,6 @@ pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
 pub use waiters::Waiter;
 
 #[cfg(test)]
+mod scenario_tests;
+#[cfg(test)]
 mod simulation;

@@ -12,8 +12,8 @@
 //!
 //! `KLAMM_SEED=n cargo test partition::simulation` runs one seed, `KLAMM_SEEDS=n` that many.
 
-mod broker;
-mod controller;
+pub mod broker;
+pub mod controller;
 mod world;
 
 use world::World;
