@@ -1,5 +1,5 @@
-//! What Klamm's own nodes ask one another and no client of Kafka does: the messages of the metadata
-//! quorum and forwarded requests. They share Kafka's framing, listeners and negotiation of versions.
+//! What Klamm's own nodes ask one another and no client of Kafka does: the messages of the
+//! metadata quorum, and forwarded requests. They share Kafka's framing and its listeners.
 //!
 //! ```text
 //! request = api_key:int16 api_version:int16 correlation_id:int32 client_id:nullable_string body

@@ -1,8 +1,8 @@
 //! A leader whose process dies is noticed at once: the kernel closes its connections, and its port
 //! refuses the next one. Waiting for the election time-out is for leaders that fall silent.
 //!
-//! 1. An election is begun early only when the leader's address refuses a connection: nobody listens
-//!    there, so nobody leads from there. A cut network does not refuse, it is silent.
+//! 1. An election is begun early only when the leader's address refuses a connection: nobody
+//!    listens there, so nobody leads from there. A cut network does not refuse, it is silent.
 //! 2. Voters begin one after the other. The first is refused by those that do not know yet, and
 //!    knows then that its own vote is free; the next one is elected.
 

@@ -1,5 +1,5 @@
-//! The metadata on a node without a vote: it asks a controller for what comes after what it has, and
-//! is answered as soon as there is something.
+//! The metadata on a node without a vote: it asks a controller for what comes after what it has,
+//! and is answered as soon as there is something.
 //!
 //! 1. Only what is committed is told, so nothing is ever taken back. What a node has is a prefix of
 //!    the log whoever it asks.

@@ -6,8 +6,8 @@
 //! the others   = one MessagePack value each way
 //! ```
 //!
-//! 1. A Raft message says which cluster it belongs to, who sends it and whom it is for, down to the
-//!    directory: a voter that lost its disk is another one, and must not vote in the old one's place.
+//! 1. A Raft message says which cluster it belongs to, who sends it and whom it is for, down to
+//!    the directory: a voter that lost its disk is another one, and must not vote in its place.
 //! 2. Nothing is longer than a frame may be, and what is read is bounded by what is there.
 
 use serde::{Deserialize, Serialize};

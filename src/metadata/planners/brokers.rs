@@ -32,8 +32,8 @@ pub struct RegisterBroker {
 /// Registers a broker, fenced. Once the answer is there the image has its epoch.
 ///
 /// A broker that starts anew serves nothing until it is unfenced: others lead what it led, where
-/// there are others. After a crash its partitions lose their leader in any case: the election that
-/// follows begins a new leader epoch, by which clients see that the end of the log may have changed.
+/// there are others. After a crash its partitions lose their leader in any case: the election
+/// that follows begins a new leader epoch, by which clients see that the log may have changed.
 pub fn plan_register_broker(
     image: &MetadataImage,
     request: RegisterBroker,

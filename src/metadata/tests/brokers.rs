@@ -157,7 +157,6 @@ fn a_fenced_broker_hands_over_its_partitions() {
     let single = &image.topic("single").unwrap().partitions;
     assert!(single.iter().all(|(_, p)| p.has_leader()));
     // It does not take back what another leads before it is in sync there.
-    let topic = image.topic("t").unwrap().clone();
     assert_eq!(balance(&image), []);
 }
 
@@ -172,7 +171,6 @@ fn preferred_leaders_take_over_again() {
         change.into()
     });
     add(&mut image, changes);
-    let topic = image.topic("t").unwrap().clone();
     let records = balance(&image);
     assert_eq!(records.len(), 1);
     add(&mut image, records);
