@@ -27,6 +27,4 @@ pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
 pub use waiters::Waiter;
 
 #[cfg(test)]
-mod scenario_tests;
-#[cfg(test)]
-mod simulation;
+mod tests;

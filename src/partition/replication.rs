@@ -2,8 +2,8 @@
 //!
 //! 1. A follower reads to the log's end. Its fetch counts only after it was answered by this leader
 //!    epoch without an error or a divergence: then it has what lies below its offset.
-//! 2. A change of the ISR holds when the controller has decided it, and is handed on only outside of
-//!    the role's lock.
+//! 2. A change of the ISR holds when the controller has decided it, and is handed on only outside
+//!    of the role's lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -344,6 +344,4 @@ impl ReplicaSet {
 }
 
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;

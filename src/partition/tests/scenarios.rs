@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::follower::FromLeader;
 use super::simulation::broker::{ManualClock, SimBroker, entries, node_config};
 use super::simulation::controller::Controller;
-use super::*;
 use crate::host::Clock;
 use crate::log::{AppendError, Appended, Origin};
 use crate::metadata::ImageDelta;
+use crate::partition::follower::FromLeader;
+use crate::partition::*;
 use crate::peer::ReplicaFetchCall;
 use crate::record::BatchBuilder;
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset};
