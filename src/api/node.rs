@@ -27,6 +27,9 @@ const INTERNAL_TOPICS: [&str; 3] = [CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_G
 /// How long a change of the metadata may take before the client is told that it timed out.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
 
+/// How long to wait for another controller before what this broker wants is asked for again.
+const CONTROLLER_RETRY: Duration = Duration::from_millis(50);
+
 /// The coordinators of a node, and what belongs to them.
 pub struct Coordinators {
     pub groups: Arc<GroupCoordinator<TopicLog>>,
@@ -198,11 +201,22 @@ impl Node {
         topics: Vec<NewTopic>,
         validate_only: bool,
     ) -> Result<CreatedTopics, QuorumError> {
-        if !self.quorum.is_leader() {
-            return super::create_topics::forward(self, CHANGE_MAX, topics, validate_only).await;
+        let deadline = self.clock.monotonic() + CHANGE_MAX;
+        loop {
+            let left = deadline.saturating_sub(self.clock.monotonic());
+            let topics = topics.clone();
+            let created = match self.quorum.is_leader() {
+                true => self.create_topics_within(left, topics, validate_only).await,
+                false => super::create_topics::forward(self, left, topics, validate_only).await,
+            };
+            match created {
+                // The leader changed meanwhile: nothing was made.
+                Err(QuorumError::NotController { .. }) if !left.is_zero() => {
+                    tokio::time::sleep(CONTROLLER_RETRY).await;
+                }
+                done => return done,
+            }
         }
-        self.create_topics_within(CHANGE_MAX, topics, validate_only)
-            .await
     }
 
     pub async fn create_topics_within(

@@ -10,7 +10,7 @@ use crate::quorum::{Endpoint, NoTransport, PeerTransport, Quorum, QuorumConfig};
 use crate::types::BrokerId;
 
 /// The leader of the quorum speaks so many times within `controller.quorum.fetch.timeout.ms`.
-const HEARTBEATS_PER_FETCH_TIMEOUT: i32 = 13;
+const HEARTBEATS_PER_FETCH_TIMEOUT: i32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
