@@ -37,8 +37,8 @@ impl<'a> LeaderHints<'a> {
         }
     }
 
-    /// The leader of a partition whose answer is `error`, where that asks for one. The topic goes by
-    /// its id, or by its name where the id is nil.
+    /// The leader of a partition whose answer is `error`, where that asks for one. The topic goes
+    /// by its id, or by its name where the id is nil.
     pub fn of(
         &mut self,
         topic: &str,

@@ -1,5 +1,5 @@
-//! Which replica a consumer reads from (KIP-392): with Kafka's `RackAwareReplicaSelector` one in the
-//! consumer's rack, else the leader.
+//! Which replica a consumer reads from (KIP-392): with Kafka's `RackAwareReplicaSelector` one in
+//! the consumer's rack, else the leader.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ impl ReadReplicas {
     }
 
     /// The follower that a consumer in `rack_id` should read from; `None`: this broker, or this
-    /// broker does not lead. Only one that is in sync and has the offset is named: the consumer would
-    /// come back at once, or fall behind with it.
+    /// broker does not lead. Only one that is in sync and has the offset is named: the consumer
+    /// would come back at once, or fall behind with it.
     pub fn preferred(
         &self,
         partition: &Partition,

@@ -3,8 +3,8 @@
 //! 1. Everything here happens under the role's lock, and only while the partition follows in the
 //!    leader epoch that the caller names: what a leader of an earlier epoch sent is not appended
 //!    after the log was cut for a later one, and nothing is cut once this broker leads.
-//! 2. The log is always a beginning of the leader's, once the leader has answered a fetch that names
-//!    the newest epoch in it without a divergence. Offsets and epochs are the leader's own.
+//! 2. The log is always a beginning of the leader's, once the leader has answered a fetch that
+//!    names the newest epoch in it without a divergence. Offsets and epochs are the leader's own.
 //! 3. The high watermark is the leader's, but never above the log's end. It goes back only with the
 //!    log's end.
 //! 4. What is cut was never committed, unless an unclean election said so.
@@ -155,7 +155,7 @@ impl Partition {
         }
         if before < high_watermark.0 {
             // Consumers may read from followers.
-            self.tell_high_watermark(high_watermark);
+            self.tell_high_watermark();
         }
         Ok(())
     }
@@ -178,8 +178,8 @@ impl Partition {
         })
     }
 
-    /// What was asked for is not in the leader's log, which goes from `leader_start` to `leader_end`:
-    /// cuts what is beyond its end, or starts anew at its start.
+    /// What was asked for is not in the leader's log, which goes from `leader_start` to
+    /// `leader_end`: cuts what is beyond its end, or starts anew at its start.
     pub fn on_out_of_range(
         &self,
         leader_epoch: LeaderEpoch,

@@ -2,8 +2,8 @@
 //! (AlterPartition).
 //!
 //! 1. One request is under way at a time; what is wanted meanwhile goes with the next one.
-//! 2. A change is asked for until it is decided, refused for good, or overtaken by the metadata: the
-//!    partition says which, after every answer.
+//! 2. A change is asked for until it is decided, refused for good, or overtaken by the metadata:
+//!    the partition says which, after every answer.
 //! 3. A change may be decided without an answer reaching us. So it names the partition epoch it was
 //!    made from, and is refused when it comes a second time.
 

@@ -7,9 +7,9 @@
 //!    in-sync replica (`machine::replica_set`); alone, that is this broker's own log.
 //! 3. Whoever waits is woken after the high watermark has moved, never before.
 //! 4. `role` says what this broker is for the partition. A follower's changes of the log are made
-//!    under its lock; a leader's appends are not, but the log itself refuses those of a leader epoch
-//!    that is over (`Log::fence`), which is called under the lock before the role changes. So no
-//!    append, truncation or copy of one role gets into the time of another.
+//!    under its lock; a leader's appends are not, but the log itself refuses those of a leader
+//!    epoch that is over (`Log::fence`), which is called under the lock before the role changes. So
+//!    no append, truncation or copy of one role gets into the time of another.
 //! 5. A partition that has no other replicas takes no lock on an append but the log's own.
 
 use std::sync::Arc;
@@ -268,7 +268,8 @@ impl Partition {
         Ok(())
     }
 
-    /// The log has reached `end`. Without other replicas that is the high watermark.
+    /// The log has reached `end`. Without other replicas that is the high watermark, and the
+    /// replica set, should there be others one day, is told then (`raise_high_watermark`).
     fn advance_high_watermark(&self, end: Offset) {
         if self.leadership.load().replicas.len() > 1 {
             self.advance_with_followers();
@@ -277,17 +278,18 @@ impl Partition {
         }
         let before = self.high_watermark.fetch_max(end.0, Ordering::SeqCst);
         if before < end.0 {
-            self.tell_high_watermark(end);
+            self.tell_high_watermark();
         }
     }
 
-    /// The high watermark was moved to `high_watermark`.
-    pub(super) fn tell_high_watermark(&self, high_watermark: Offset) {
+    /// The high watermark was moved. What is told is what it is now: a word that comes late, after
+    /// this broker was a follower for a while, must not speak of records that were cut since.
+    pub(super) fn tell_high_watermark(&self) {
         if let Some(observer) = &self.observer {
-            observer.on_high_watermark(self.topic_partition.partition, high_watermark);
+            let partition = self.topic_partition.partition;
+            observer.on_high_watermark(partition, self.high_watermark());
         }
-        self.waiters.wake_all();
-        self.follower_waiters.wake_all();
+        self.wake_all();
     }
 
     fn wake_all(&self) {

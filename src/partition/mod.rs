@@ -27,4 +27,4 @@ pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
 pub use waiters::Waiter;
 
 #[cfg(test)]
-mod simulation;
+mod tests;

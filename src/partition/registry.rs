@@ -6,8 +6,8 @@
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 //! 4. This broker leads nothing before the metadata has its registration of this run
 //!    (`Surroundings::is_registered_in`).
-//! 5. A partition that follows is copied from the leader of the last applied image. Its role changes
-//!    before the fetcher does, so that what still arrives from the old leader is refused.
+//! 5. A partition that follows is copied from the leader of the last applied image. Its role
+//!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,8 +2,8 @@
 //!
 //! 1. A follower reads to the log's end. Its fetch counts only after it was answered by this leader
 //!    epoch without an error or a divergence: then it has what lies below its offset.
-//! 2. A change of the ISR holds when the controller has decided it, and is handed on only outside of
-//!    the role's lock.
+//! 2. A change of the ISR holds when the controller has decided it, and is handed on only outside
+//!    of the role's lock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -136,7 +136,10 @@ impl Partition {
         work: impl FnOnce(&mut ReplicaSet) -> T,
     ) -> Result<T, ReplicaFetchError> {
         match &mut *self.role.lock() {
-            Role::Leader(set) => Ok(work(set)),
+            Role::Leader(set) => {
+                set.raise_high_watermark(self.high_watermark());
+                Ok(work(set))
+            }
             _ => Err(ReplicaFetchError::Refused(ErrorCode::NotLeaderOrFollower)),
         }
     }
@@ -154,26 +157,23 @@ impl Partition {
     /// Moves the high watermark as far as the followers allow.
     pub(super) fn advance_with_followers(&self) {
         let surroundings = &self.surroundings;
-        let moved = match &mut *self.role.lock() {
-            Role::Leader(set) => {
-                let eligible = |broker| surroundings.eligible(broker);
-                let moved = set.advance(
-                    self.log.log_end_offset(),
-                    self.min_insync_replicas(),
-                    surroundings.lag_max(),
-                    surroundings.clock.monotonic(),
-                    &eligible,
-                );
-                if let Some(high_watermark) = moved {
-                    self.high_watermark
-                        .store(high_watermark.0, Ordering::SeqCst);
-                }
-                moved
+        let moved = self.with_leader(|set| {
+            let eligible = |broker| surroundings.eligible(broker);
+            let moved = set.advance(
+                self.log.log_end_offset(),
+                self.min_insync_replicas(),
+                surroundings.lag_max(),
+                surroundings.clock.monotonic(),
+                &eligible,
+            );
+            if let Some(high_watermark) = moved {
+                self.high_watermark
+                    .fetch_max(high_watermark.0, Ordering::SeqCst);
             }
-            _ => None,
-        };
-        if let Some(high_watermark) = moved {
-            self.tell_high_watermark(high_watermark);
+            moved
+        });
+        if let Ok(Some(_)) = moved {
+            self.tell_high_watermark();
         }
     }
 

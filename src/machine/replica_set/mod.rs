@@ -132,9 +132,9 @@ impl ReplicaSet {
         self.high_watermark
     }
 
-    /// Whether no other broker has a say in what is committed.
-    pub fn is_alone(&self) -> bool {
-        self.followers.is_empty()
+    /// While there was no other replica the log's end was committed, and nobody has told.
+    pub fn raise_high_watermark(&mut self, high_watermark: Offset) {
+        self.high_watermark = self.high_watermark.max(high_watermark);
     }
 
     /// Takes over what the controller has decided within this leader epoch; `false` if that is
@@ -343,7 +343,5 @@ impl ReplicaSet {
     }
 }
 
-#[cfg(test)]
-mod simulation;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! One situation each.
 
+mod simulation;
+
 use super::*;
 
 const LAG_MAX: Duration = Duration::from_secs(30);

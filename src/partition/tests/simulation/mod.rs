@@ -5,15 +5,15 @@
 //! Fault model. A request or an answer is late, or lost; a fetch that was lost may still be served.
 //! Metadata comes late, but in order. A broker is killed and comes back with all that it wrote; or
 //! its machine loses power, and with it what was not flushed, but only while another member of the
-//! controller's ISR lives and has all of its own; then nobody else fails until the controller knows.
-//! One that crashed leaves the ISR, unless it is the last.
+//! controller's ISR lives and has all of its own; then nobody else fails until the controller
+//! knows. One that crashed leaves the ISR, unless it is the last.
 //!
 //! At the end all is healed: acknowledged records are all there, and the replicas are equal.
 //!
-//! `KLAMM_SEED=n cargo test partition::simulation` runs one seed, `KLAMM_SEEDS=n` that many.
+//! `KLAMM_SEED=n cargo test partition::tests::simulation` runs one seed, `KLAMM_SEEDS=n` that many.
 
-mod broker;
-mod controller;
+pub mod broker;
+pub mod controller;
 mod world;
 
 use world::World;

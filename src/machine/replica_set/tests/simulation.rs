@@ -3,16 +3,17 @@
 //! Fault model. Fetches, their answers, proposals and the metadata are late, lost and overtake one
 //! another. A broker is killed and comes back with its log; or it loses a part of the end of its
 //! log, but only while another member of the controller's ISR lives and has all of its own; then
-//! nobody else crashes until the controller knows of the loss. It comes back as a new incarnation, and the controller takes one that crashed
-//! out of the ISR unless it is the last.
+//! nobody else crashes until the controller knows of the loss. It comes back as a new incarnation,
+//! and the controller takes one that crashed out of the ISR unless it is the last.
 //!
 //! At the end all is healed, and the replicas have to become equal and in sync.
 //!
-//! `KLAMM_SEED=n cargo test replica_set::simulation` runs one seed, `KLAMM_SEEDS=n` that many.
+//! `KLAMM_SEED=n cargo test replica_set::tests::simulation` runs one seed, `KLAMM_SEEDS=n` that
+//! many.
 
 use std::collections::BTreeMap;
 
-use super::*;
+use super::super::*;
 
 const SEEDS: u64 = 300;
 const STEPS: usize = 3_500;

@@ -143,7 +143,9 @@ impl Controller {
 
     /// A new incarnation; its epoch.
     pub fn register(&mut self, broker: BrokerId) -> BrokerEpoch {
-        self.fence(broker, true);
+        if self.image().broker(broker).is_some() {
+            self.fence(broker, true);
+        }
         let record = RegisterBrokerRecord {
             broker_id: broker,
             incarnation_id: Uuid::from_u128(self.history.len() as u128),
