@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -23,8 +24,9 @@ JAVA = os.path.join(CACHE, "java")
 GO = os.path.join(CACHE, "go")
 NODE = os.path.join(CACHE, "node")
 VENV = os.path.join(CACHE, "venv")
-# Below the ephemeral ports, so that no outgoing connection takes one in between.
-PORTS = range(21600, 21700, 2)
+# Below the ephemeral ports, so that no outgoing connection takes one in between. KLAMM_PORTS names
+# others, FIRST-LAST, for several runs on one machine.
+PORTS = range(*map(int, os.environ.get("KLAMM_PORTS", "21600-21700").split("-")), 2)
 
 _print = threading.Lock()
 # Clients that run, each in a process group of its own; a signal ends them too.
@@ -84,7 +86,7 @@ def build_java():
 def build_go():
     os.makedirs(GO, exist_ok=True)
     command(
-        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./groupload", "./member", "./sarama",
+        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./groupload", "./member", "./pipeline", "./sarama",
         cwd=os.path.join(HERE, "go"))
 
 
@@ -143,7 +145,8 @@ _taken = set()
 
 def free_port():
     """A port of 127.0.0.1 that nothing listens on, nor on the one after it."""
-    for port in PORTS:
+    # In an order of its own, since another run may be between here and the start of its broker.
+    for port in random.sample(PORTS, len(PORTS)):
         if port in _taken:
             continue
         try:
@@ -220,7 +223,9 @@ def scratch():
         for process in children:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        sys.exit(130)
+        clean()
+        # Threads may still wait for what does not come any more.
+        os._exit(130)
 
     atexit.register(clean)
     for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:

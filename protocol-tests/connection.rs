@@ -9,7 +9,7 @@ use klamm::wire::{self, Value};
 
 /// How long an answer may take. Kafka never answers a few requests; nothing waits on purpose.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
-const FRAME_BYTES_MAX: usize = 64 << 20;
+const FRAME_BYTES_MAX: usize = 128 << 20;
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,9 @@ impl Connection {
         stream.set_nodelay(true).expect("a socket");
         stream
             .set_read_timeout(Some(ANSWER_LIMIT))
+            .expect("a socket");
+        stream
+            .set_write_timeout(Some(ANSWER_LIMIT))
             .expect("a socket");
         Connection {
             stream,

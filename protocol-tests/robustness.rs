@@ -1,6 +1,7 @@
 //! What clients may do to a broker: spoilt frames, a thousand connections, sockets closed by half,
-//! answers that nobody reads, large requests that are announced and do not come. Afterwards, and
-//! meanwhile on another connection, the broker answers, and its memory stays bounded.
+//! answers that nobody reads, large requests that are announced and do not come, requests that take
+//! long, requests for gigabytes. Afterwards, and meanwhile on another connection, the broker answers,
+//! and its memory stays bounded.
 //!
 //! Each test has a broker of its own, because its memory is measured.
 
@@ -308,4 +309,105 @@ fn what_is_announced_and_not_sent_takes_nothing_from_others() {
     large_topic(&broker);
     check_serves(&broker);
     check_memory(&broker, before, 96 * MIB);
+}
+
+#[test]
+fn large_requests_that_stop_half_way_keep_nobody_waiting() {
+    let broker = Broker::start();
+    let before = broker.resident_bytes();
+    let mut stopped = Vec::new();
+    for _ in 0..4 {
+        let mut connection = Connection::open(broker.address);
+        connection.send_raw(&LARGEST_FRAME.to_be_bytes());
+        connection.send_raw(&vec![0; 4 << 20]);
+        stopped.push(connection);
+    }
+    // A medium request, and one that needs the memory which the others have announced.
+    for bytes in [200_000, 5_000_000] {
+        let mut connection = Connection::open(broker.address);
+        connection.answer_limit(SERVED_WITHIN);
+        let body = format!(
+            "{{\"topic_data\": [{{\"name\": \"missing\", \"partition_data\": [{{\"index\": 0,
+            \"records\": {{\"batch\": {{\"records\": [{{\"value\": {{\"repeat\": \"x\",
+            \"times\": {bytes}}}}}]}}}}}}]}}]}}"
+        );
+        let body = request::body_of("Produce", 9, &body, 1_600_000_000_000).unwrap();
+        let answer = connection.ask("Produce", 9, &body);
+        assert!(answer.is_ok(), "no answer to {bytes} bytes: {answer:?}");
+    }
+    check_memory(&broker, before, 96 * MIB);
+}
+
+/// Sends `frame` on more connections than the broker has workers, and asks on another one until all
+/// are answered. Nobody may wait for them.
+fn check_others_do_not_wait(broker: &Broker, name: &str, frame: &[u8]) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let begun = Instant::now();
+    let send = |_| {
+        let (mut long, frame) = (Connection::open(broker.address), frame.to_vec());
+        long.answer_limit(Duration::from_secs(120));
+        std::thread::spawn(move || {
+            long.send_frame(&frame);
+            long.receive()
+        })
+    };
+    let answered: Vec<_> = (0..2 * cores).map(send).collect();
+    let ask = request::plain("ApiVersions", 0, "{}");
+    let mut other = Connection::open(broker.address);
+    let mut longest = Duration::ZERO;
+    while answered.iter().any(|answered| !answered.is_finished()) {
+        let asked = Instant::now();
+        other.ask("ApiVersions", 0, &ask).unwrap();
+        longest = longest.max(asked.elapsed());
+    }
+    let total = begun.elapsed();
+    for answered in answered {
+        let answer = answered.join().unwrap();
+        assert!(matches!(answer, Received::Frame(_)), "{name}: {answer:?}");
+    }
+    assert!(
+        longest < total / 3,
+        "{name} took {total:?}, and another request waited {longest:?}"
+    );
+}
+
+#[test]
+fn a_request_that_takes_long_keeps_nobody_waiting() {
+    let broker = Broker::start();
+    let topics = |topic: fn(usize) -> String, count: usize| {
+        let topics: Vec<String> = (0..count).map(topic).collect();
+        topics.join(",")
+    };
+    // An API whose work is long, and one whose work is short unless it is asked for much.
+    let new = topics(|n| format!("{{\"name\": \"t{n}\"}}"), 40_000);
+    let create = format!("{{\"topics\": [{new}], \"validate_only\": true}}");
+    let create = encode("CreateTopics", 4, &create);
+    check_others_do_not_wait(&broker, "CreateTopics", &create);
+    let asked = topics(
+        |n| format!("{{\"name\": \"t{n}\", \"partitions\": [{{\"partition_index\": 0}}]}}"),
+        100_000,
+    );
+    let list = encode("ListOffsets", 4, &format!("{{\"topics\": [{asked}]}}"));
+    check_others_do_not_wait(&broker, "ListOffsets", &list);
+}
+
+#[test]
+fn an_answer_has_a_limit_however_often_a_resource_is_named() {
+    let broker = Broker::start();
+    let before = broker.resident_bytes();
+    for (version, count) in [(1, 30_000), (4, 30_000)] {
+        let resource = r#"{"resource_type": 4, "resource_name": "1"}"#;
+        let resources = vec![resource; count].join(",");
+        let body = format!("{{\"resources\": [{resources}]}}");
+        let mut connection = Connection::open(broker.address);
+        connection.answer_limit(SERVED_WITHIN);
+        connection.send_frame(&encode("DescribeConfigs", version, &body));
+        let Received::Frame(answer) = connection.receive() else {
+            panic!("no answer");
+        };
+        assert!(answer.len() > 60 << 20 && answer.len() < 100 << 20);
+        let refused = b"The answer has no room for this resource";
+        assert!(answer.windows(refused.len()).any(|bytes| bytes == refused));
+        check_memory(&broker, before, 96 * MIB);
+    }
 }

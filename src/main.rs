@@ -1,16 +1,17 @@
 //! Parses the command line and hands over to the broker.
 
+use std::net::ToSocketAddrs;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use klamm::broker::{Broker, LogFormat, Ready, StartError, start_log};
+use klamm::broker::{Broker, LogFormat, Ready, StartError, doubts, start_log};
 use klamm::cli::{BrokerArgs, Dispatched};
 use klamm::config::{
     ConfigError, NodeConfig, Property, Sources, argument_properties, environment_properties,
     parse_properties,
 };
-use klamm::host::{Clock, Disk, RealDisk, SystemClock, log_levels};
+use klamm::host::{Clock, Disk, RealDisk, SystemClock, log_levels, tasks};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a stop may take before what is left is given up.
@@ -24,7 +25,10 @@ fn main() -> ExitCode {
         Dispatched::Broker(words) => words,
     };
     let args = BrokerArgs::parse_from(words);
-    let Some(level) = log_levels::level(&args.log_level) else {
+    let given = std::env::var("KAFKA_LOG4J_ROOT_LOGLEVEL").unwrap_or_default();
+    // Among the words of Kafka's levels are OFF, ALL and some that are none.
+    let given = log_levels::level(&given.to_lowercase()).filter(|_| args.as_kafka);
+    let Some(level) = given.or(log_levels::level(&args.log_level)) else {
         eprintln!("klamm: --log-level: {} is not a level", args.log_level);
         return ExitCode::from(2);
     };
@@ -42,7 +46,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(config, args.file.is_some(), &clock)),
+        Ok(runtime) => runtime.block_on(run(config, &args, &clock)),
         Err(error) => {
             eprintln!("klamm: cannot start threads: {error}");
             ExitCode::FAILURE
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCode {
+async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> ExitCode {
     let stop_signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -63,11 +67,16 @@ async fn run(config: NodeConfig, from_file: bool, clock: &SystemClock) -> ExitCo
         Ok(started) => started,
         Err(error) => return fail(&error),
     };
-    tell(&ready, from_file, clock.monotonic());
+    tell(&ready, args.file.is_some(), clock.monotonic());
+    if args.as_kafka {
+        tell_scripts(&ready);
+    }
+    // A name server may be slow, and clients are served already.
+    drop(tasks::spawn_blocking(move || tell_doubts(&ready)));
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
-        error = broker.failed() => return fail(&error.into()),
+        error = broker.failed() => return fail(&error),
     }
     match tokio::time::timeout(STOP_MAX, broker.stop()).await {
         Ok(()) => {
@@ -99,6 +108,7 @@ fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
         }
     };
     let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter(|_| !args.as_kafka)
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     let environment: Vec<Property> =
@@ -117,8 +127,38 @@ fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {
     Ok(config)
 }
 
+fn tell_doubts(ready: &Ready) {
+    let resolves = |host: &str| {
+        let found = (host, 0).to_socket_addrs();
+        found.is_ok_and(|mut found| found.next().is_some())
+    };
+    for doubt in doubts(&ready.advertised, &ready.bound, &resolves) {
+        tracing::warn!("{doubt}");
+    }
+}
+
+/// What start scripts and Testcontainers wait for in the log of Kafka, each line once.
+fn tell_scripts(ready: &Ready) {
+    let id = ready.broker_id.0;
+    println!("[LogManager] Creating new log file");
+    println!("[BrokerServer id={id}] Transitioning from RECOVERY to RUNNING (klamm)");
+    println!("[KafkaServer id={id}] started (klamm)");
+    println!("[KafkaRaftServer nodeId={id}] Kafka Server started (klamm)");
+    println!("[Controller id={id}] Checking need to trigger auto leader balancing");
+    println!("Kafka broker started");
+}
+
 fn fail(error: &StartError) -> ExitCode {
-    for line in error.to_string().lines() {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        let reason = source.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        cause = source.source();
+    }
+    for line in text.lines() {
         eprintln!("klamm: {line}");
     }
     ExitCode::from(error.exit_code())

@@ -14,13 +14,15 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPAT = os.path.dirname(HERE)
+sys.path.insert(0, COMPAT)
+import harness
 CACHE = os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "klamm", "perf")
 KPERF = os.path.join(CACHE, "kperf")
 KLAMM = os.environ.get("KLAMM") or os.path.join(COMPAT, "../target/release/klamm")
 TICKS = os.sysconf("SC_CLK_TCK")
 # Below the ephemeral ports, and apart from those of the other suites.
-PORTS = iter(range(22100, 22700, 2))
+PORTS = iter(range(*map(int, os.environ.get("KLAMM_PERF_PORTS", "22100-22700").split("-")), 2))
 LIMIT_S = 900
 
 
@@ -152,6 +154,17 @@ class Broker:
         if ran.returncode != 0:
             raise RuntimeError(f"{tool} failed: {ran.stdout[-500:]}{ran.stderr[-500:]}")
         return ran.stdout
+
+
+    def compat_java(self, name, *args):
+        """Runs a program of compat/java; the JSON that it prints."""
+        harness.build("java")
+        command = harness.java(name, self.address, *map(str, args))
+        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             timeout=LIMIT_S)
+        if ran.returncode != 0:
+            raise RuntimeError(f"{name} failed: {ran.stderr[-500:]}")
+        return json.loads(ran.stdout)
 
 
 def metadata_request():

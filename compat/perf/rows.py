@@ -146,6 +146,31 @@ def java(run):
     run.delete(topic)
 
 
+def transactions_of(run, producers, records, transactions):
+    """Transactions of so many records over 4 partitions by the Java client."""
+    label = f"transactions of {records} record{'s' if records > 1 else ''}, {producers} " \
+            f"producer{'s' if producers > 1 else ''}"
+    topic = run.topic(4)
+    with run.broker.metered() as used:
+        got = run.broker.compat_java("TransactionPerf", topic[0][1], 4, producers, transactions,
+                                     records)
+    total = producers * transactions
+    if "cpu" in used:
+        run.add(label, "CPU", "s per 1,000", used["cpu"] / total * 1000)
+    run.add(label, "committed", "per second", total / got["seconds"], "more")
+    run.add(label, "p50", "ms", got["p50_ms"])
+    run.add(label, "p99", "ms", got["p99_ms"])
+    run.delete(topic)
+
+
+@row("transactions")
+def transactions(run):
+    """The Java client: transactions of 100 records and of one, by 1 and 8 producers."""
+    for producers in [1, 8]:
+        for records in [100, 1]:
+            transactions_of(run, producers, records, run.size(2000, 10_000) // producers)
+
+
 def latency_at(run, rate, partitions, seconds, linger_ms, label=None):
     label = label or f"end to end, {rate:,}/s x 1 KiB, {partitions} partitions"
     topic = run.topic(partitions)

@@ -6,9 +6,8 @@ use kafka_protocol::messages::alter_configs_response::{
 };
 
 use super::codec::Handled;
-use super::config_resource::{AlterResource, Change, alter};
+use super::config_resource::{AlterResource, Change, alter, outcome};
 use super::context::Context;
-use super::view;
 
 pub fn handle(context: Context, request: AlterConfigsRequest) -> Handled<AlterConfigsResponse> {
     let resources = request.resources.iter().map(|resource| AlterResource {
@@ -35,15 +34,12 @@ pub fn handle(context: Context, request: AlterConfigsRequest) -> Handled<AlterCo
             .into_iter()
             .zip(results)
             .map(|(resource, result)| {
-                let response = AlterConfigsResourceResponse::default()
+                let (error_code, error_message) = outcome(result);
+                AlterConfigsResourceResponse::default()
                     .with_resource_type(resource.resource_type)
-                    .with_resource_name(resource.resource_name);
-                match result {
-                    Ok(()) => response.with_error_message(None),
-                    Err(rejection) => response
-                        .with_error_code(rejection.code.code())
-                        .with_error_message(rejection.message.as_deref().map(view::text)),
-                }
+                    .with_resource_name(resource.resource_name)
+                    .with_error_code(error_code)
+                    .with_error_message(error_message)
             });
         AlterConfigsResponse::default().with_responses(responses.collect())
     })

@@ -75,6 +75,12 @@ pub enum CloseReason {
     FailedSilently { reason: String },
     #[error("{api} v{version}: the handler failed; see the log")]
     Internal { api: &'static str, version: i16 },
+    #[error("{api} v{version}: the answer would have {bytes} bytes")]
+    AnswerTooLarge {
+        api: &'static str,
+        version: i16,
+        bytes: usize,
+    },
 }
 
 /// What becomes of one request.
@@ -107,4 +113,14 @@ pub enum Order {
     Pipelined,
     /// It runs alone, after all earlier ones and before all later ones, as in Kafka.
     Alone,
+}
+
+/// Whether the work of an ordinary request is small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// A request with few elements takes much less than a millisecond, and there are thousands a
+    /// second: it runs on the worker that has read it.
+    Short,
+    /// What a request takes depends on what it asks about: it runs apart ([`crate::host::Turns`]).
+    Long,
 }

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
 
-use super::answer::{Answer, CloseReason, Frame, Reply, Stage};
+use super::answer::{Answer, Chunk, CloseReason, Frame, Reply, Stage};
 use super::context::Context;
 use crate::wire::{self, Value};
 
@@ -95,7 +95,10 @@ pub fn run_values(
     let reply = move |outcome: Outcome<Value>| match outcome {
         Outcome::Answer(answer) => {
             match wire::encode_response(row.key, version, correlation_id, &answer) {
-                Ok(bytes) => Reply::Send(with_length(bytes)),
+                Ok(bytes) => match check_size(row.name, version, bytes.len()) {
+                    Ok(()) => Reply::Send(with_length(bytes)),
+                    Err(reason) => Reply::Close(reason),
+                },
                 Err(reason) => Reply::Close(unencodable(row.name, version, &reason.to_string())),
             }
         }
@@ -117,11 +120,39 @@ pub fn run_values(
     }
 }
 
+/// What an answer may take in memory, the records of a fetch apart: they stay in their files.
+pub const ANSWER_BYTES_MAX: usize = 100 << 20;
+
+/// Why an answer of `bytes` is not given.
+pub fn check_size(api: &'static str, version: i16, bytes: usize) -> Result<(), CloseReason> {
+    if bytes <= ANSWER_BYTES_MAX {
+        return Ok(());
+    }
+    tracing::warn!(
+        api,
+        "an answer of {bytes} bytes is not given, {ANSWER_BYTES_MAX} is the limit: the connection \
+         is closed"
+    );
+    Err(CloseReason::AnswerTooLarge {
+        api,
+        version,
+        bytes,
+    })
+}
+
 fn with_length(bytes: Bytes) -> Frame {
     let mut frame = BytesMut::with_capacity(4 + bytes.len());
     frame.put_i32(bytes.len() as i32);
     frame.put_slice(&bytes);
     Frame::from(frame.freeze())
+}
+
+pub fn put_varint(buffer: &mut BytesMut, mut value: u32) {
+    while value >= 0x80 {
+        buffer.put_u8((value as u8 & 0x7f) | 0x80);
+        value >>= 7;
+    }
+    buffer.put_u8(value as u8);
 }
 
 fn unencodable(api: &'static str, version: i16, reason: &str) -> CloseReason {
@@ -159,7 +190,7 @@ impl AnswerHeader {
         match outcome {
             Outcome::Answer(answer) => match self.frame(&answer) {
                 Ok(frame) => Reply::Send(frame),
-                Err(reason) => Reply::Close(unencodable(self.api, self.api_version, &reason)),
+                Err(reason) => Reply::Close(reason),
             },
             Outcome::Frame(frame) => Reply::Send(frame),
             Outcome::Silent => Reply::Silent,
@@ -174,21 +205,48 @@ impl AnswerHeader {
     {
         match self.frame(answer) {
             Ok(frame) => Outcome::Frame(frame),
-            Err(reason) => Outcome::Close(unencodable(self.api, self.api_version, &reason)),
+            Err(reason) => Outcome::Close(reason),
         }
     }
 
     /// The whole answer frame for `answer`.
-    fn frame<R: Encodable + HeaderVersion>(&self, answer: &R) -> Result<Frame, String> {
+    fn frame<R: Encodable + HeaderVersion>(&self, answer: &R) -> Result<Frame, CloseReason> {
         let version = self.codec_version;
-        let body_bytes = answer.compute_size(version).map_err(|e| e.to_string())?;
+        let unencodable =
+            |error: &dyn ToString| unencodable(self.api, self.api_version, &error.to_string());
+        let body_bytes = answer.compute_size(version).map_err(|e| unencodable(&e))?;
+        check_size(self.api, self.api_version, body_bytes)?;
         let flexible = R::header_version(version) >= 1;
         let mut buffer = BytesMut::with_capacity(9 + body_bytes);
         self.put_prefix(&mut buffer, flexible, body_bytes);
         answer
             .encode(&mut buffer, version)
-            .map_err(|e| e.to_string())?;
+            .map_err(|e| unencodable(&e))?;
         Ok(Frame::from(buffer.freeze()))
+    }
+
+    /// One element of an answer by itself, for an answer that has it several times.
+    pub fn element<E: Encodable>(&self, element: &E) -> Result<Bytes, CloseReason> {
+        let unencodable =
+            |error: &dyn ToString| unencodable(self.api, self.api_version, &error.to_string());
+        let bytes = element
+            .compute_size(self.codec_version)
+            .map_err(|e| unencodable(&e))?;
+        let mut buffer = BytesMut::with_capacity(bytes);
+        let encoded = element.encode(&mut buffer, self.codec_version);
+        encoded.map_err(|e| unencodable(&e))?;
+        Ok(buffer.freeze())
+    }
+
+    /// The answer frame whose body is `parts`.
+    pub fn frame_of(&self, flexible: bool, parts: Vec<Bytes>) -> Result<Frame, CloseReason> {
+        let body_bytes = parts.iter().map(Bytes::len).sum();
+        check_size(self.api, self.api_version, body_bytes)?;
+        let mut prefix = BytesMut::with_capacity(9);
+        self.put_prefix(&mut prefix, flexible, body_bytes);
+        let all = std::iter::once(prefix.freeze()).chain(parts);
+        let chunks = all.map(Chunk::Bytes).collect();
+        Ok(Frame { chunks })
     }
 
     /// Length, correlation id and, in flexible headers, the empty tagged fields.

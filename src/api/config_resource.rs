@@ -1,9 +1,13 @@
 //! What DescribeConfigs, AlterConfigs and IncrementalAlterConfigs share: which resource a request
 //! means, and the broker's loggers.
 
+use std::collections::HashMap;
+
+use kafka_protocol::protocol::StrBytes;
+
 use crate::config::{
-    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, NodeConfig, Overrides,
-    Rejection, ResourceType, check_broker_name,
+    AlterOp, Alteration, Changes, ConfigSource, ConfigType, Described, Effect, NodeConfig,
+    Overrides, Rejection, ResourceType, check_broker_name, find_row,
 };
 use crate::host::log_levels;
 use crate::metadata::planners::{check_topic_name, config_change_records};
@@ -13,12 +17,23 @@ use crate::metadata::{
 use crate::partition::overrides_of;
 use crate::types::{BrokerId, ErrorCode};
 
-use super::Node;
+use super::{Node, view};
 
 pub fn refused(error: PlanError) -> Rejection {
     Rejection {
         code: error.code,
         message: error.message.map(|message| message.to_string()),
+    }
+}
+
+/// The error code and message with which a change is answered.
+pub fn outcome(result: Result<(), Rejection>) -> (i16, Option<StrBytes>) {
+    match result {
+        Ok(()) => (ErrorCode::None.code(), None),
+        Err(rejection) => {
+            let message = rejection.message.as_deref().map(view::text);
+            (rejection.code.code(), message)
+        }
     }
 }
 
@@ -54,17 +69,13 @@ pub async fn alter(
     validate_only: bool,
 ) -> Vec<Result<(), Rejection>> {
     let mut results = Vec::with_capacity(resources.len());
-    let named_before = |at: usize, resource: &AlterResource| {
-        let same = |other: &AlterResource| {
-            other.resource_type == resource.resource_type && other.name == resource.name
-        };
-        resources
-            .iter()
-            .enumerate()
-            .any(|(other_at, other)| other_at != at && same(other))
-    };
-    for (at, resource) in resources.iter().enumerate() {
-        let result = if named_before(at, resource) {
+    let mut times: HashMap<(i8, &str), usize> = HashMap::new();
+    for resource in &resources {
+        let key = (resource.resource_type, resource.name.as_str());
+        *times.entry(key).or_default() += 1;
+    }
+    for resource in &resources {
+        let result = if times[&(resource.resource_type, resource.name.as_str())] > 1 {
             let message = "Each resource must appear at most once.".to_owned();
             Err(Rejection {
                 code: ErrorCode::InvalidRequest,
@@ -97,6 +108,7 @@ async fn alter_one(
         }
     }
     let config = node.config();
+    let without_effect = without_effect(resource_type, &resource.change);
     let submitted =
         node.submit(
             move |image| match plan(&config, image, resource_type, &resource) {
@@ -108,12 +120,35 @@ async fn alter_one(
                 Err(rejection) => Plan::answer(Err(rejection)),
             },
         );
-    submitted.await.unwrap_or_else(|error| {
+    let result = submitted.await.unwrap_or_else(|error| {
         Err(Rejection {
             code: super::error::of_quorum(&error),
             message: Some(error.to_string()),
         })
-    })
+    });
+    if result.is_ok() && !validate_only {
+        for (name, reason) in without_effect {
+            tracing::warn!("{name} was set and has no effect: {reason}");
+        }
+    }
+    result
+}
+
+/// The names that a change sets, whose values Klamm keeps and does nothing with, and why.
+fn without_effect(resource_type: ResourceType, change: &Change) -> Vec<(String, &'static str)> {
+    let names: Vec<&String> = match change {
+        Change::Incremental(alterations) => alterations
+            .iter()
+            .filter(|alteration| alteration.op != AlterOp::Delete as i8)
+            .map(|alteration| &alteration.name)
+            .collect(),
+        Change::Replace(values) => values.iter().map(|(name, _)| name).collect(),
+    };
+    let reason = |name: &String| match find_row(resource_type, name)?.effect {
+        Effect::NoEffect(reason) => Some((name.clone(), reason)),
+        Effect::Applied | Effect::Refused(_) => None,
+    };
+    names.into_iter().filter_map(reason).collect()
 }
 
 fn plan(

@@ -6,9 +6,10 @@ use kafka_protocol::messages::consumer_group_describe_response::{
 };
 use kafka_protocol::messages::{GroupId, TopicName as WireName};
 
-use super::codec::Handled;
+use super::codec::{Handled, Outcome};
 use super::context::Context;
 use super::group_request::wire;
+use super::room::{Room, once};
 use super::view;
 use crate::machine::group::command::{ConsumerDescribedGroup, ConsumerDescribedMember};
 use crate::types::{ErrorCode, TopicId, TopicName};
@@ -21,26 +22,40 @@ pub fn handle(
     context: Context,
     request: ConsumerGroupDescribeRequest,
 ) -> Handled<ConsumerGroupDescribeResponse> {
-    Handled::later(async move {
+    Handled::Later(Box::pin(async move {
         let groups = request
             .group_ids
             .iter()
-            .map(|group| group.0.as_str().into())
-            .collect();
+            .map(|group| group.0.as_str().into());
+        let (groups, times) = once(groups);
         let operations = if request.include_authorized_operations {
             view::GROUP_OPERATIONS
         } else {
             view::OPERATIONS_NOT_ASKED
         };
-        let described = context
-            .node
-            .groups
-            .consumer_group_describe(groups)
-            .await
-            .into_iter();
-        let groups = described.map(|group| answer(context.api_version, group, operations));
-        ConsumerGroupDescribeResponse::default().with_groups(groups.collect())
-    })
+        let described = if context.node.config().serves_consumer_groups() {
+            context.node.groups.consumer_group_describe(groups).await
+        } else {
+            let refused = ErrorCode::UnsupportedVersion;
+            let groups = groups.into_iter();
+            groups
+                .map(|group| ConsumerDescribedGroup::failed(group, refused, None))
+                .collect()
+        };
+        let mut room = Room::of(&context);
+        let mut groups = Vec::with_capacity(times.len());
+        for group in described {
+            let times = times.get(&group.group).copied().unwrap_or(1);
+            let answer = answer(context.api_version, group, operations);
+            for _ in 0..times {
+                match room.put(answer.clone()) {
+                    Ok(answer) => groups.push(answer),
+                    Err(reason) => return Outcome::Close(reason),
+                }
+            }
+        }
+        Outcome::Answer(ConsumerGroupDescribeResponse::default().with_groups(groups))
+    }))
 }
 
 fn answer(version: i16, group: ConsumerDescribedGroup, operations: i32) -> DescribedGroup {

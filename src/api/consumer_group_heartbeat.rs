@@ -12,7 +12,7 @@ use super::group_request::{client, owned, wire};
 use crate::host::random;
 use crate::machine::group::command::{ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply};
 use crate::machine::group::records::TopicPartitions;
-use crate::types::TopicId;
+use crate::types::{ErrorCode, TopicId};
 
 /// From this version on a member brings its own id.
 const VERSION_MEMBER_BRINGS_ID: i16 = 1;
@@ -21,6 +21,10 @@ pub fn handle(
     context: Context,
     request: ConsumerGroupHeartbeatRequest,
 ) -> Handled<ConsumerGroupHeartbeatResponse> {
+    if !context.node.config().serves_consumer_groups() {
+        let refused = ConsumerGroupHeartbeatReply::failed(ErrorCode::UnsupportedVersion, None);
+        return Handled::later(async move { answer(refused) });
+    }
     let names = request.subscribed_topic_names.map(|names| {
         names
             .iter()

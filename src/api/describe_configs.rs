@@ -1,5 +1,9 @@
 //! DescribeConfigs (key 32): every configuration of a resource, where it comes from, what it means.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::describe_configs_request::{
     DescribeConfigsRequest, DescribeConfigsResource,
 };
@@ -7,8 +11,10 @@ use kafka_protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResponse, DescribeConfigsResult,
     DescribeConfigsSynonym,
 };
+use kafka_protocol::protocol::StrBytes;
 
-use super::codec::Handled;
+use super::answer::CloseReason;
+use super::codec::{AnswerHeader, Handled, Outcome, put_varint};
 use super::context::Context;
 use super::{config_resource, view};
 use crate::config::{
@@ -19,34 +25,131 @@ use crate::metadata::{ConfigResource, ConfigResourceType};
 use crate::partition::overrides_of;
 use crate::types::ErrorCode;
 
+/// What the results may take. What comes after that is refused, each resource by itself.
+const RESULTS_BYTES_MAX: usize = 64 << 20;
+/// Results up to this size are copied for each time they are answered, larger ones are shared.
+const COPIED_BYTES_MAX: usize = 512;
+const VERSION_FLEXIBLE: i16 = 4;
+
 pub fn handle(
     context: Context,
     request: DescribeConfigsRequest,
 ) -> Handled<DescribeConfigsResponse> {
-    let results = request.resources.iter().map(|resource| {
-        let result = DescribeConfigsResult::default()
-            .with_resource_type(resource.resource_type)
-            .with_resource_name(resource.resource_name.clone());
-        match describe(&context, resource) {
-            Ok(described) => {
-                let configs = described.into_iter().map(|config| {
-                    answer(
-                        config,
-                        request.include_synonyms,
-                        request.include_documentation,
-                    )
-                });
-                // Kafka answers an empty message, not null, when all is well.
-                result
-                    .with_error_message(Some(view::text("")))
-                    .with_configs(configs.collect())
-            }
-            Err(rejection) => result
-                .with_error_code(rejection.code.code())
-                .with_error_message(rejection.message.as_deref().map(view::text)),
+    let header = AnswerHeader::of(&context);
+    Handled::Done(match results(&context, &header, &request) {
+        Ok(results) => match header.frame_of(context.api_version >= VERSION_FLEXIBLE, results) {
+            Ok(frame) => Outcome::Frame(frame),
+            Err(reason) => Outcome::Close(reason),
+        },
+        Err(reason) => Outcome::Close(reason),
+    })
+}
+
+/// The body of the answer. A resource is described once, however often the request names it.
+fn results(
+    context: &Context,
+    header: &AnswerHeader,
+    request: &DescribeConfigsRequest,
+) -> Result<Vec<Bytes>, CloseReason> {
+    let flexible = context.api_version >= VERSION_FLEXIBLE;
+    let mut results = Results::begin(flexible, request.resources.len());
+    let mut known: HashMap<(i8, &str, Option<&[StrBytes]>), Bytes> = HashMap::new();
+    for resource in &request.resources {
+        if results.bytes > RESULTS_BYTES_MAX {
+            results.push(&header.element(&too_much(resource))?);
+            continue;
         }
-    });
-    Handled::Ready(DescribeConfigsResponse::default().with_results(results.collect()))
+        let key = (
+            resource.resource_type,
+            resource.resource_name.as_str(),
+            resource.configuration_keys.as_deref(),
+        );
+        let encoded = match known.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(header.element(&result(context, request, resource))?),
+        };
+        results.push(encoded);
+    }
+    Ok(results.end(flexible))
+}
+
+/// The results one after the other, the large ones shared.
+struct Results {
+    parts: Vec<Bytes>,
+    open: BytesMut,
+    bytes: usize,
+}
+
+impl Results {
+    fn begin(flexible: bool, count: usize) -> Results {
+        let mut open = BytesMut::new();
+        open.put_i32(0); // throttle_time_ms
+        if flexible {
+            put_varint(&mut open, count as u32 + 1);
+        } else {
+            open.put_i32(count as i32);
+        }
+        Results {
+            parts: Vec::new(),
+            open,
+            bytes: 0,
+        }
+    }
+
+    fn push(&mut self, result: &Bytes) {
+        self.bytes += result.len();
+        if result.len() <= COPIED_BYTES_MAX {
+            self.open.put_slice(result);
+            return;
+        }
+        self.parts.push(self.open.split().freeze());
+        self.parts.push(result.clone());
+    }
+
+    fn end(mut self, flexible: bool) -> Vec<Bytes> {
+        if flexible {
+            self.open.put_u8(0); // no tagged fields
+        }
+        self.parts.push(self.open.freeze());
+        self.parts
+    }
+}
+
+fn too_much(resource: &DescribeConfigsResource) -> DescribeConfigsResult {
+    let message = "The answer has no room for this resource: ask for fewer at a time.";
+    DescribeConfigsResult::default()
+        .with_error_code(ErrorCode::InvalidRequest.code())
+        .with_error_message(Some(StrBytes::from_static_str(message)))
+        .with_resource_type(resource.resource_type)
+        .with_resource_name(resource.resource_name.clone())
+}
+
+fn result(
+    context: &Context,
+    request: &DescribeConfigsRequest,
+    resource: &DescribeConfigsResource,
+) -> DescribeConfigsResult {
+    let result = DescribeConfigsResult::default()
+        .with_resource_type(resource.resource_type)
+        .with_resource_name(resource.resource_name.clone());
+    match describe(context, resource) {
+        Ok(described) => {
+            let configs = described.into_iter().map(|config| {
+                answer(
+                    config,
+                    request.include_synonyms,
+                    request.include_documentation,
+                )
+            });
+            // Kafka answers an empty message, not null, when all is well.
+            result
+                .with_error_message(Some(view::text("")))
+                .with_configs(configs.collect())
+        }
+        Err(rejection) => result
+            .with_error_code(rejection.code.code())
+            .with_error_message(rejection.message.as_deref().map(view::text)),
+    }
 }
 
 fn describe(

@@ -5,8 +5,9 @@ use kafka_protocol::messages::describe_groups_response::{
     DescribeGroupsResponse, DescribedGroup, DescribedGroupMember,
 };
 
-use super::codec::Handled;
+use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::room::{Room, once};
 use super::{group_request, view};
 use crate::machine::group::command;
 use crate::types::ErrorCode;
@@ -15,12 +16,9 @@ use crate::types::ErrorCode;
 const VERSION_NOT_FOUND: i16 = 6;
 
 pub fn handle(context: Context, request: DescribeGroupsRequest) -> Handled<DescribeGroupsResponse> {
-    Handled::later(async move {
-        let groups = request
-            .groups
-            .iter()
-            .map(|group| group.0.as_str().into())
-            .collect();
+    Handled::Later(Box::pin(async move {
+        let groups = request.groups.iter().map(|group| group.0.as_str().into());
+        let (groups, times) = once(groups);
         let operations = if request.include_authorized_operations {
             view::GROUP_OPERATIONS
         } else {
@@ -32,9 +30,20 @@ pub fn handle(context: Context, request: DescribeGroupsRequest) -> Handled<Descr
             .describe_groups(groups)
             .await
             .into_iter();
-        let groups = described.map(|group| answer(context.api_version, group, operations));
-        DescribeGroupsResponse::default().with_groups(groups.collect())
-    })
+        let mut room = Room::of(&context);
+        let mut groups = Vec::with_capacity(times.len());
+        for group in described {
+            let times = times.get(&group.group).copied().unwrap_or(1);
+            let answer = answer(context.api_version, group, operations);
+            for _ in 0..times {
+                match room.put(answer.clone()) {
+                    Ok(answer) => groups.push(answer),
+                    Err(reason) => return Outcome::Close(reason),
+                }
+            }
+        }
+        Outcome::Answer(DescribeGroupsResponse::default().with_groups(groups))
+    }))
 }
 
 fn answer(version: i16, group: command::DescribedGroup, operations: i32) -> DescribedGroup {

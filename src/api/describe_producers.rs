@@ -6,8 +6,10 @@ use kafka_protocol::messages::describe_producers_response::{
     DescribeProducersResponse, PartitionResponse, ProducerState, TopicResponse,
 };
 
+use super::answer::CloseReason;
 use super::codec::Handled;
 use super::context::Context;
+use super::room::Room;
 use super::{Node, view};
 use crate::log::ActiveProducer;
 use crate::metadata::planners::check_topic_name;
@@ -18,27 +20,27 @@ pub fn handle(
     request: DescribeProducersRequest,
 ) -> Handled<DescribeProducersResponse> {
     let node = &context.node;
+    let mut room = Room::of(&context);
     let topics = request.topics.into_iter().map(|topic| {
         let topic_error = topic_error(node, &topic.name.0);
         let partitions = topic.partition_indexes.iter().map(|&partition| {
             let response = PartitionResponse::default().with_partition_index(partition);
             if let Some((error, message)) = &topic_error {
-                return response
-                    .with_error_code(error.code())
-                    .with_error_message(Some(view::text(message)));
+                let response = response.with_error_code(error.code());
+                return room.put(response.with_error_message(Some(view::text(message))));
             }
-            match producers(node, &topic.name.0, partition) {
+            room.put(match producers(node, &topic.name.0, partition) {
                 Ok(producers) => response.with_active_producers(producers),
                 Err(error) => response.with_error_code(error.code()),
-            }
+            })
         });
-        let partitions = partitions.collect();
-        TopicResponse::default()
-            .with_name(topic.name)
-            .with_partitions(partitions)
+        let partitions = partitions.collect::<Result<_, CloseReason>>()?;
+        let response = TopicResponse::default().with_name(topic.name);
+        Ok(response.with_partitions(partitions))
     });
-    let topics = topics.collect();
-    Handled::Ready(DescribeProducersResponse::default().with_topics(topics))
+    let topics = topics.collect::<Result<_, CloseReason>>();
+    let answer = topics.map(|topics| DescribeProducersResponse::default().with_topics(topics));
+    Handled::Done(answer.into())
 }
 
 /// Why a topic has no partitions to describe.

@@ -5,8 +5,9 @@ use kafka_protocol::messages::describe_transactions_response::{
     DescribeTransactionsResponse, TopicData, TransactionState,
 };
 
-use super::codec::Handled;
+use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::room::Room;
 use super::{txn_request, view};
 use crate::machine::transaction::TransactionMetadata;
 
@@ -14,7 +15,8 @@ pub fn handle(
     context: Context,
     request: DescribeTransactionsRequest,
 ) -> Handled<DescribeTransactionsResponse> {
-    Handled::later(async move {
+    Handled::Later(Box::pin(async move {
+        let mut room = Room::of(&context);
         let mut states = Vec::with_capacity(request.transactional_ids.len());
         for id in request.transactional_ids {
             let described = txn_request::transactional_id(&id);
@@ -22,10 +24,13 @@ pub fn handle(
                 Ok(metadata) => state(&metadata),
                 Err(error) => TransactionState::default().with_error_code(error.code()),
             };
-            states.push(state.with_transactional_id(id));
+            match room.put(state.with_transactional_id(id)) {
+                Ok(state) => states.push(state),
+                Err(reason) => return Outcome::Close(reason),
+            }
         }
-        DescribeTransactionsResponse::default().with_transaction_states(states)
-    })
+        Outcome::Answer(DescribeTransactionsResponse::default().with_transaction_states(states))
+    }))
 }
 
 fn state(metadata: &TransactionMetadata) -> TransactionState {

@@ -34,7 +34,22 @@ const VERSION_TOPIC_IDS: i16 = 13;
 /// From this version on a consumer says where it is, and may read from a follower (KIP-392).
 const VERSION_RACK: i16 = 11;
 
+/// A session of more partitions takes too long for a worker, however small the request is.
+const SHORT_PARTITIONS_MAX: usize = 1000;
+
 pub fn handle(context: Context, request: FetchRequest) -> Handled<FetchResponse> {
+    let node = context.node.clone();
+    let session_id = request.session_id;
+    if node.fetch_sessions.lock().partitions_of(session_id) <= SHORT_PARTITIONS_MAX {
+        return fetch(context, request);
+    }
+    Handled::Alone(Box::pin(async move {
+        let steps = Box::pin(async move { fetch(context, request).outcome().await });
+        node.turns.run_steps(steps).await
+    }))
+}
+
+fn fetch(context: Context, request: FetchRequest) -> Handled<FetchResponse> {
     let header = AnswerHeader::of(&context);
     let fetch = match Fetch::begin(&context, request) {
         Ok(fetch) => fetch,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 
 use super::answer::{Chunk, Frame};
-use super::codec::AnswerHeader;
+use super::codec::{AnswerHeader, put_varint};
 use super::leader_hint::LeaderEndpoint;
 use crate::host::File;
 use crate::log::LogSlice;
@@ -260,12 +260,7 @@ impl Encoder {
     }
 
     fn varint(&mut self, value: u32) {
-        let mut value = value;
-        while value >= 0x80 {
-            self.buffer.put_u8((value as u8 & 0x7f) | 0x80);
-            value >>= 7;
-        }
-        self.buffer.put_u8(value as u8);
+        put_varint(&mut self.buffer, value);
     }
 
     fn no_tags(&mut self) {

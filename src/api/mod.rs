@@ -1,6 +1,7 @@
 //! The table of APIs and one file per API. A new API is one file and one line here: dispatch,
 //! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
 
+mod allowance;
 mod answer;
 mod by_topic;
 mod codec;
@@ -19,13 +20,14 @@ mod lifecycle;
 mod liveness;
 mod node;
 mod read_replica;
+mod room;
 mod rules;
 mod txn_request;
 mod value;
 mod verification;
 mod view;
 
-pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply};
+pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply, Stage, Work};
 pub use api_versions::unsupported as unsupported_api_versions;
 pub use context::{Connection, ConnectionKind, Context};
 pub use document::protocol_markdown;
@@ -48,6 +50,7 @@ pub struct ApiRow {
     pub min: i16,
     pub max: i16,
     pub order: Order,
+    pub work: Work,
     /// From this version on its bodies are trees of values, because the codec lacks the layout.
     pub values_from: Option<i16>,
 }
@@ -66,7 +69,7 @@ macro_rules! apis {
     (@from $values:literal) => { Some($values) };
     ($(
         $key:literal $name:ident $module:ident
-        $listed:literal $min:literal $max:literal $order:ident
+        $listed:literal $min:literal $max:literal $order:ident $work:ident
         $(, values from $values:literal)?;
     )*) => {
         $(mod $module;)*
@@ -79,6 +82,7 @@ macro_rules! apis {
             min: $min,
             max: $max,
             order: Order::$order,
+            work: Work::$work,
             values_from: apis!(@from $($values)?),
         },)*];
 
@@ -98,54 +102,54 @@ macro_rules! apis {
 }
 
 apis! {
-    0  Produce                 produce                   0 3 13 Pipelined;
-    1  Fetch                   fetch                     4 4 18 Pipelined;
-    2  ListOffsets             list_offsets              1 1 11 Alone;
-    3  Metadata                metadata                  0 0 13 Alone;
-    8  OffsetCommit            offset_commit             2 2 10 Alone, values from 10;
-    9  OffsetFetch             offset_fetch              1 1 10 Alone, values from 10;
-    10 FindCoordinator         find_coordinator          0 0 6  Alone;
-    11 JoinGroup               join_group                0 0 9  Alone;
-    12 Heartbeat               heartbeat                 0 0 4  Alone;
-    13 LeaveGroup              leave_group               0 0 5  Alone;
-    14 SyncGroup               sync_group                0 0 5  Alone;
-    15 DescribeGroups          describe_groups           0 0 6  Alone;
-    16 ListGroups              list_groups               0 0 5  Alone;
-    17 SaslHandshake           sasl_handshake            0 0 1  Alone;
-    18 ApiVersions             api_versions              0 0 5  Alone, values from 5;
-    19 CreateTopics            create_topics             2 2 7  Alone;
-    20 DeleteTopics            delete_topics             1 1 6  Alone;
-    21 DeleteRecords           delete_records            0 0 2  Alone;
-    22 InitProducerId          init_producer_id          0 0 5  Alone;
-    23 OffsetForLeaderEpoch    offset_for_leader_epoch   2 2 4  Alone;
-    24 AddPartitionsToTxn      add_partitions_to_txn     0 0 5  Alone;
-    25 AddOffsetsToTxn         add_offsets_to_txn        0 0 4  Alone;
-    26 EndTxn                  end_txn                   0 0 5  Alone;
-    27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone, values from 2;
-    28 TxnOffsetCommit         txn_offset_commit         0 0 5  Alone;
-    32 DescribeConfigs         describe_configs          1 1 4  Alone;
-    33 AlterConfigs            alter_configs             0 0 2  Alone;
-    35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone, values from 5;
-    36 SaslAuthenticate        sasl_authenticate         0 0 2  Alone;
-    37 CreatePartitions        create_partitions         0 0 3  Alone;
-    42 DeleteGroups            delete_groups             0 0 3  Alone, values from 3;
-    43 ElectLeaders            elect_leaders             0 0 2  Alone;
-    44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone;
-    47 OffsetDelete            offset_delete             0 0 0  Alone;
-    55 DescribeQuorum          describe_quorum           0 0 2  Alone;
-    56 AlterPartition          alter_partition           2 2 3  Alone;
-    60 DescribeCluster         describe_cluster          0 0 2  Alone;
-    61 DescribeProducers       describe_producers        0 0 0  Alone;
-    62 BrokerRegistration      broker_registration       0 0 4  Alone;
-    63 BrokerHeartbeat         broker_heartbeat          0 0 1  Alone;
-    64 UnregisterBroker        unregister_broker         0 0 0  Alone;
-    65 DescribeTransactions    describe_transactions     0 0 0  Alone;
-    66 ListTransactions        list_transactions         0 0 2  Alone;
-    67 AllocateProducerIds     allocate_producer_ids     0 0 0  Alone;
-    68 ConsumerGroupHeartbeat  consumer_group_heartbeat  0 0 1  Alone;
-    69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone;
-    74 ListConfigResources     list_config_resources     0 0 1  Alone;
-    75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone;
+    0  Produce                 produce                   0 3 13 Pipelined Short;
+    1  Fetch                   fetch                     4 4 18 Pipelined Short;
+    2  ListOffsets             list_offsets              1 1 11 Alone Short;
+    3  Metadata                metadata                  0 0 13 Alone Long;
+    8  OffsetCommit            offset_commit             2 2 10 Alone Short, values from 10;
+    9  OffsetFetch             offset_fetch              1 1 10 Alone Long, values from 10;
+    10 FindCoordinator         find_coordinator          0 0 6  Alone Short;
+    11 JoinGroup               join_group                0 0 9  Alone Short;
+    12 Heartbeat               heartbeat                 0 0 4  Alone Short;
+    13 LeaveGroup              leave_group               0 0 5  Alone Short;
+    14 SyncGroup               sync_group                0 0 5  Alone Short;
+    15 DescribeGroups          describe_groups           0 0 6  Alone Long;
+    16 ListGroups              list_groups               0 0 5  Alone Long;
+    17 SaslHandshake           sasl_handshake            0 0 1  Alone Short;
+    18 ApiVersions             api_versions              0 0 5  Alone Short, values from 5;
+    19 CreateTopics            create_topics             2 2 7  Alone Long;
+    20 DeleteTopics            delete_topics             1 1 6  Alone Long;
+    21 DeleteRecords           delete_records            0 0 2  Alone Long;
+    22 InitProducerId          init_producer_id          0 0 5  Alone Short;
+    23 OffsetForLeaderEpoch    offset_for_leader_epoch   2 2 4  Alone Short;
+    24 AddPartitionsToTxn      add_partitions_to_txn     0 0 5  Alone Short;
+    25 AddOffsetsToTxn         add_offsets_to_txn        0 0 4  Alone Short;
+    26 EndTxn                  end_txn                   0 0 5  Alone Short;
+    27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone Long, values from 2;
+    28 TxnOffsetCommit         txn_offset_commit         0 0 6  Alone Short, values from 6;
+    32 DescribeConfigs         describe_configs          1 1 4  Alone Long;
+    33 AlterConfigs            alter_configs             0 0 2  Alone Long;
+    35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone Long, values from 5;
+    36 SaslAuthenticate        sasl_authenticate         0 0 2  Alone Short;
+    37 CreatePartitions        create_partitions         0 0 3  Alone Long;
+    42 DeleteGroups            delete_groups             0 0 3  Alone Long, values from 3;
+    43 ElectLeaders            elect_leaders             0 0 2  Alone Long;
+    44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone Long;
+    47 OffsetDelete            offset_delete             0 0 0  Alone Long;
+    55 DescribeQuorum          describe_quorum           0 0 2  Alone Long;
+    56 AlterPartition          alter_partition           2 2 3  Alone Long;
+    60 DescribeCluster         describe_cluster          0 0 2  Alone Long;
+    61 DescribeProducers       describe_producers        0 0 0  Alone Long;
+    62 BrokerRegistration      broker_registration       0 0 4  Alone Long;
+    63 BrokerHeartbeat         broker_heartbeat          0 0 1  Alone Short;
+    64 UnregisterBroker        unregister_broker         0 0 0  Alone Long;
+    65 DescribeTransactions    describe_transactions     0 0 0  Alone Long;
+    66 ListTransactions        list_transactions         0 0 2  Alone Long;
+    67 AllocateProducerIds     allocate_producer_ids     0 0 0  Alone Long;
+    68 ConsumerGroupHeartbeat  consumer_group_heartbeat  0 0 1  Alone Short;
+    69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone Long;
+    74 ListConfigResources     list_config_resources     0 0 1  Alone Long;
+    75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone Long;
 }
 
 impl ApiRow {

@@ -12,7 +12,7 @@ use crate::config::{Describe, Described, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
 use crate::coordinator::transaction::{BlockProducerIds, LocalMarkers, TransactionCoordinator};
-use crate::host::{Clock, tasks};
+use crate::host::{Clock, Turns, tasks};
 use crate::machine::broker_sessions::BrokerSessions;
 use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
@@ -64,6 +64,8 @@ pub struct Node {
     pub forwarding: Arc<ControllerChannel>,
     /// Of the brokers, while this node is the active controller.
     pub sessions: Mutex<BrokerSessions>,
+    /// For requests that take long.
+    pub turns: Turns,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -98,6 +100,7 @@ impl Node {
             channel: controllers.channel,
             forwarding: controllers.forwarding,
             sessions: Mutex::default(),
+            turns: Turns::default(),
             creating: Mutex::default(),
         })
     }

@@ -1,7 +1,5 @@
 //! OffsetCommit (key 8): a group remembers how far it has come.
 
-use std::sync::Arc;
-
 use kafka_protocol::messages::offset_commit_request::OffsetCommitRequest;
 use kafka_protocol::messages::offset_commit_response::{
     OffsetCommitResponse, OffsetCommitResponsePartition, OffsetCommitResponseTopic,
@@ -9,10 +7,9 @@ use kafka_protocol::messages::offset_commit_response::{
 
 use super::codec::Handled;
 use super::context::Context;
-use super::group_request;
+use super::group_request::{self, AskedPartition, AskedTopic, SortedOut};
 use super::value::{elements, int32, integer, structure, text, topic_id};
-use crate::machine::group::command::{CommitPartition, OffsetCommit};
-use crate::metadata::TopicImage;
+use crate::machine::group::command::OffsetCommit;
 use crate::types::{ErrorCode, LeaderEpoch, Offset};
 use crate::wire::Value;
 
@@ -122,19 +119,6 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
     })
 }
 
-/// A topic of a request: what it is, if it exists, and what is to be committed.
-struct AskedTopic {
-    topic: Option<Arc<TopicImage>>,
-    partitions: Vec<AskedPartition>,
-}
-
-struct AskedPartition {
-    index: i32,
-    offset: Offset,
-    leader_epoch: LeaderEpoch,
-    metadata: Option<String>,
-}
-
 /// Commits what exists; the errors by topic and partition, in the order of the request.
 async fn store(
     context: &Context,
@@ -142,37 +126,12 @@ async fn store(
     asked: Vec<AskedTopic>,
     unknown_topic: ErrorCode,
 ) -> Vec<Vec<ErrorCode>> {
-    let mut results = Vec::with_capacity(asked.len());
-    let mut places = Vec::new();
-    for (at, AskedTopic { topic, partitions }) in asked.into_iter().enumerate() {
-        let unknown = match topic {
-            Some(_) => ErrorCode::UnknownTopicOrPartition,
-            None => unknown_topic,
-        };
-        results.push(vec![unknown; partitions.len()]);
-        let Some(topic) = topic else { continue };
-        for (nth, partition) in partitions.into_iter().enumerate() {
-            if topic.partitions.get(partition.index).is_none() {
-                continue;
-            }
-            places.push((at, nth));
-            commit.partitions.push(CommitPartition {
-                topic: topic.name.clone(),
-                topic_id: topic.id,
-                partition: partition.index,
-                offset: partition.offset,
-                leader_epoch: partition.leader_epoch,
-                metadata: partition.metadata,
-            });
-        }
-    }
+    let mut sorted = SortedOut::new(asked, unknown_topic);
     // Nothing that is known: the group is not asked.
-    if places.is_empty() && results.iter().any(|topic| !topic.is_empty()) {
-        return results;
+    if sorted.known.is_empty() && sorted.errors.iter().any(|topic| !topic.is_empty()) {
+        return sorted.errors;
     }
+    commit.partitions = std::mem::take(&mut sorted.known);
     let stored = context.node.groups.commit_offsets(commit).await.partitions;
-    for ((at, nth), error) in places.into_iter().zip(stored) {
-        results[at][nth] = error;
-    }
-    results
+    sorted.with_known(stored)
 }

@@ -9,8 +9,10 @@ use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponsePartitions, OffsetFetchResponseTopic, OffsetFetchResponseTopics,
 };
 
-use super::codec::Handled;
+use super::answer::CloseReason;
+use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::room::Room;
 use super::value::{boolean, elements, int32, structure, text, topic_id};
 use super::view;
 use crate::machine::group::command::{FetchedOffset, OffsetFetch, OffsetFetchReply};
@@ -21,36 +23,33 @@ const VERSION_SEVERAL_GROUPS: i16 = 8;
 /// From this version on null asks for everything and an empty list for nothing.
 const VERSION_NULL_IS_ALL: i16 = 2;
 const VERSION_GROUP_ERROR: i16 = 2;
+/// A committed offset as a value, without its text.
+const OFFSET_BYTES: usize = 5 * size_of::<(&str, Value)>();
 
 pub fn handle(context: Context, request: OffsetFetchRequest) -> Handled<OffsetFetchResponse> {
-    Handled::later(async move {
+    Handled::Later(Box::pin(async move {
         if context.api_version < VERSION_SEVERAL_GROUPS {
-            return one_group(&context, request).await;
+            return Outcome::Answer(one_group(&context, request).await);
         }
+        let mut room = Room::of(&context);
         let mut groups = Vec::with_capacity(request.groups.len());
         for group in request.groups {
-            groups.push(several_groups(&context, group, request.require_stable).await);
+            let group = several_groups(&context, group, request.require_stable).await;
+            match room.put(group) {
+                Ok(group) => groups.push(group),
+                Err(reason) => return Outcome::Close(reason),
+            }
         }
-        OffsetFetchResponse::default().with_groups(groups)
-    })
+        Outcome::Answer(OffsetFetchResponse::default().with_groups(groups))
+    }))
 }
 
 async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetchResponse {
-    let asked: Vec<TopicName> = request
-        .topics
-        .iter()
-        .flatten()
-        .map(|t| t.name.0.as_str().into())
-        .collect();
-    let partitions = request.topics.as_ref().map(|topics| {
-        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
-            topic
-                .partition_indexes
-                .iter()
-                .map(move |partition| (name.clone(), *partition))
-        });
-        each.collect::<Vec<_>>()
+    let topics = request.topics.as_ref().map(|topics| {
+        let each = topics.iter().map(|t| (&t.name, &t.partition_indexes));
+        each.collect()
     });
+    let (asked, partitions) = asked(topics);
     let partitions = match partitions {
         None if context.api_version < VERSION_NULL_IS_ALL => Some(Vec::new()),
         asked => asked,
@@ -89,26 +88,33 @@ async fn one_group(context: &Context, request: OffsetFetchRequest) -> OffsetFetc
         .with_error_code(error.code())
 }
 
+/// The topics by name, and every partition of them; `None` asks for all there are.
+fn asked(
+    topics: Option<Vec<(&WireName, &Vec<i32>)>>,
+) -> (Vec<TopicName>, Option<Vec<(TopicName, i32)>>) {
+    let Some(topics) = topics else {
+        return (Vec::new(), None);
+    };
+    let mut names = Vec::with_capacity(topics.len());
+    let mut partitions = Vec::new();
+    for (name, indexes) in topics {
+        let name: TopicName = name.0.as_str().into();
+        partitions.extend(indexes.iter().map(|index| (name.clone(), *index)));
+        names.push(name);
+    }
+    (names, Some(partitions))
+}
+
 async fn several_groups(
     context: &Context,
     group: OffsetFetchRequestGroup,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup {
-    let asked: Vec<TopicName> = group
-        .topics
-        .iter()
-        .flatten()
-        .map(|t| t.name.0.as_str().into())
-        .collect();
-    let partitions = group.topics.as_ref().map(|topics| {
-        let each = topics.iter().zip(&asked).flat_map(|(topic, name)| {
-            topic
-                .partition_indexes
-                .iter()
-                .map(move |partition| (name.clone(), *partition))
-        });
-        each.collect::<Vec<_>>()
+    let topics = group.topics.as_ref().map(|topics| {
+        let each = topics.iter().map(|t| (&t.name, &t.partition_indexes));
+        each.collect()
     });
+    let (asked, partitions) = asked(topics);
     let fetch = OffsetFetch {
         group: group.group_id.0.as_str().into(),
         member_id: group.member_id.as_ref().map(|id| id.as_str().into()),
@@ -141,17 +147,26 @@ async fn several_groups(
 
 /// v10 names topics by their ids.
 pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
-    Handled::later(async move {
+    Handled::Later(Box::pin(async move {
+        let mut room = Room::of(&context);
         let require_stable = boolean(&request, "require_stable");
         let mut groups = Vec::new();
         for group in elements(&request, "groups") {
-            groups.push(group_by_ids(&context, group, require_stable).await);
+            match group_by_ids(&context, group, require_stable, &mut room).await {
+                Ok(group) => groups.push(group),
+                Err(reason) => return Outcome::Close(reason),
+            }
         }
-        structure([("groups", Value::Array(groups))])
-    })
+        Outcome::Answer(structure([("groups", Value::Array(groups))]))
+    }))
 }
 
-async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) -> Value {
+async fn group_by_ids(
+    context: &Context,
+    group: &Value,
+    require_stable: bool,
+    room: &mut Room,
+) -> Result<Value, CloseReason> {
     let image = context.node.image();
     let mut topics = BTreeMap::new();
     let partitions = match group.get("topics") {
@@ -190,6 +205,7 @@ async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) ->
         topics.clear();
     }
     for fetched in reply.partitions {
+        room.take(OFFSET_BYTES + fetched.metadata.len())?;
         // Offsets of a topic that is gone have no id to be named by.
         let Some(topic) = image.topic(&fetched.topic) else {
             continue;
@@ -203,11 +219,11 @@ async fn group_by_ids(context: &Context, group: &Value, require_stable: bool) ->
         let partitions = Value::Array(partitions);
         structure([("topic_id", Value::Uuid(id.0)), ("partitions", partitions)])
     });
-    structure([
+    Ok(structure([
         ("group_id", Value::Text(group_id.to_owned())),
         ("topics", Value::Array(topics.collect())),
         ("error_code", Value::Integer(reply.error.code().into())),
-    ])
+    ]))
 }
 
 fn of_partition(fetched: &FetchedOffset) -> Value {

@@ -3,7 +3,11 @@
 //! The first stage judges every partition's records and appends them: their place in the log is
 //! taken in the order of the requests. With acks=all the second stage waits until the high
 //! watermark has passed them, which means that every in-sync replica has them.
+//!
+//! A first stage that turns out to be long (many records, much to decompress) goes on where it is
+//! under a turn of its own: see `allowance`.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +20,7 @@ use kafka_protocol::messages::produce_response::{
 };
 use uuid::Uuid;
 
+use super::allowance::Allowance;
 use super::answer::CloseReason;
 use super::by_topic::{Asked, by_topic};
 use super::codec::{Handled, Outcome};
@@ -27,7 +32,7 @@ use crate::config::{self, CompressionType, TopicConfig};
 use crate::host::tasks;
 use crate::log::Origin;
 use crate::partition::{Partition, Waiter};
-use crate::record::{Batch, Compression, ProduceRules, Rejected, Scratch, TimestampType, prepare};
+use crate::record::{Batch, Compression, PreparedBatch, ProduceRules, Rejected, TimestampType};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
 
 const ACKS_ALL: i16 = -1;
@@ -39,69 +44,38 @@ const VERSION_ZSTD: i16 = 7;
 /// From this version on an answer names the leader to turn to (KIP-951).
 const VERSION_LEADER_HINT: i16 = 10;
 
-thread_local! {
-    /// Buffers for decompression, kept from batch to batch.
-    static SCRATCH: std::cell::RefCell<Scratch> = std::cell::RefCell::default();
-}
-
 pub fn handle(context: Context, request: ProduceRequest) -> Handled<ProduceResponse> {
     if !verification::has_transactional_batches(&request) {
-        return produce(&context, request, &Verdicts::default());
+        return produce(context, request, Verdicts::default());
     }
     let verified = async move {
         let verdicts = verification::verify(&context, &request).await;
         (context, request, verdicts)
     };
     match tasks::poll_once(Box::pin(verified)) {
-        Ok((context, request, verdicts)) => produce(&context, request, &verdicts),
+        Ok((context, request, verdicts)) => produce(context, request, verdicts),
         Err(verified) => Handled::Alone(Box::pin(async move {
             let (context, request, verdicts) = verified.await;
-            produce(&context, request, &verdicts).outcome().await
+            produce(context, request, verdicts).outcome().await
         })),
     }
 }
 
 /// Appends what may be appended.
 fn produce(
-    context: &Context,
+    context: Context,
     request: ProduceRequest,
-    verdicts: &Verdicts,
+    verdicts: Verdicts,
 ) -> Handled<ProduceResponse> {
-    let acks = request.acks;
-    let timeout = Duration::from_millis(request.timeout_ms.max(0) as u64);
-    let append = Append {
-        context,
-        acks,
-        verdicts,
-    };
-    let topics = by_topic(request.topic_data.into_iter().map(|topic| {
-        let partitions = topic.partition_data.into_iter();
-        let partitions = partitions.map(|data| (data.index, data.records.unwrap_or_default()));
-        (
-            TopicKey {
-                name: topic.name,
-                id: topic.topic_id,
-            },
-            partitions,
-        )
-    }));
-    let topics: Vec<AppendedTopic> = topics
-        .into_iter()
-        .map(|(topic, asked)| append.topic(topic, asked))
-        .collect();
-    if acks == ACKS_NONE {
-        return Handled::Done(without_answer(&topics));
+    let mut append = Append::new(context, request, verdicts);
+    if append.run(Allowance::SHORT) {
+        return append.finish();
     }
-    let waiting = acks == ACKS_ALL && topics.iter().any(AppendedTopic::waits);
-    if !waiting {
-        return Handled::Ready(answer(context, topics));
-    }
-    let context = context.clone();
-    Handled::later(async move {
-        let mut topics = topics;
-        wait_for_replicas(&mut topics, timeout).await;
-        answer(&context, topics)
-    })
+    let turns = append.context.node.turns.clone();
+    Handled::Alone(Box::pin(async move {
+        turns.run(|| append.run(Allowance::ALL)).await;
+        append.finish().outcome().await
+    }))
 }
 
 /// acks=0: there is no answer, and the only way to tell of an error is to close the connection.
@@ -162,6 +136,9 @@ impl AppendedPartition {
     }
 }
 
+/// The answer for a batch that was appended, the epoch it was appended in and where it ends.
+type Appended = (PartitionProduceResponse, LeaderEpoch, Offset);
+
 /// A topic goes by its name, or by its id; the other is empty or nil.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct TopicKey {
@@ -170,66 +147,134 @@ struct TopicKey {
 }
 
 /// The first stage.
-struct Append<'a> {
-    context: &'a Context,
+struct Append {
+    context: Context,
     acks: i16,
-    verdicts: &'a Verdicts,
+    timeout: Duration,
+    verdicts: Verdicts,
+    topics: Vec<AppendedTopic>,
+    /// What is still to be appended, each with the place of its topic in `topics`.
+    left: VecDeque<(usize, Asked<Bytes>)>,
 }
 
-impl Append<'_> {
-    fn topic(&self, topic: TopicKey, asked: Vec<Asked<Bytes>>) -> AppendedTopic {
-        let partitions = asked
-            .into_iter()
-            .map(|asked| self.partition(&topic, asked))
-            .collect();
-        let response = TopicProduceResponse::default();
-        let response = response.with_name(topic.name).with_topic_id(topic.id);
-        AppendedTopic {
-            topic: response,
-            partitions,
+impl Append {
+    fn new(context: Context, request: ProduceRequest, verdicts: Verdicts) -> Append {
+        let asked = by_topic(request.topic_data.into_iter().map(|topic| {
+            let partitions = topic.partition_data.into_iter();
+            let partitions = partitions.map(|data| (data.index, data.records.unwrap_or_default()));
+            (
+                TopicKey {
+                    name: topic.name,
+                    id: topic.topic_id,
+                },
+                partitions,
+            )
+        }));
+        let mut append = Append {
+            context,
+            acks: request.acks,
+            timeout: Duration::from_millis(request.timeout_ms.max(0) as u64),
+            verdicts,
+            topics: Vec::with_capacity(asked.len()),
+            left: VecDeque::new(),
+        };
+        for (at, (topic, asked)) in asked.into_iter().enumerate() {
+            let response = TopicProduceResponse::default();
+            append.topics.push(AppendedTopic {
+                topic: response.with_name(topic.name).with_topic_id(topic.id),
+                partitions: Vec::with_capacity(asked.len()),
+            });
+            append
+                .left
+                .extend(asked.into_iter().map(|asked| (at, asked)));
         }
+        append
     }
 
-    fn partition(&self, topic: &TopicKey, asked: Asked<Bytes>) -> AppendedPartition {
+    /// Appends what is left; false when it would take more than is allowed.
+    fn run(&mut self, mut allowance: Allowance) -> bool {
+        while let Some((at, asked)) = self.left.front() {
+            let Some(appended) = self.partition(&self.topics[*at].topic, asked, &mut allowance)
+            else {
+                return false;
+            };
+            let at = *at;
+            self.topics[at].partitions.push(appended);
+            self.left.pop_front();
+        }
+        true
+    }
+
+    /// The answer, or what is still to be waited for.
+    fn finish(self) -> Handled<ProduceResponse> {
+        let Append {
+            context,
+            acks,
+            timeout,
+            mut topics,
+            ..
+        } = self;
+        if acks == ACKS_NONE {
+            return Handled::Done(without_answer(&topics));
+        }
+        let waiting = acks == ACKS_ALL && topics.iter().any(AppendedTopic::waits);
+        if !waiting {
+            return Handled::Ready(answer(&context, topics));
+        }
+        Handled::later(async move {
+            wait_for_replicas(&mut topics, timeout).await;
+            answer(&context, topics)
+        })
+    }
+
+    /// `None` when it would take more than is allowed.
+    fn partition(
+        &self,
+        topic: &TopicProduceResponse,
+        asked: &Asked<Bytes>,
+        allowance: &mut Allowance,
+    ) -> Option<AppendedPartition> {
         let index = asked.partition;
         let response = PartitionProduceResponse::default().with_index(index);
         if let Some(refused) = self.verdicts.all {
-            return not_verified(response, refused);
+            return Some(not_verified(response, refused));
         }
         let partition = match self.find(topic, index) {
             Ok(partition) => partition,
-            Err(error) => return failed(response, error),
+            Err(error) => return Some(failed(response, error)),
         };
         if let Err(error) = partition.check_leader(LeaderEpoch::NONE.0) {
-            return self.failed_at(&partition, response, error);
+            return Some(self.failed_at(&partition, response, error));
         }
         let now = self.context.node.clock.now_ms();
-        match self.append(&partition, asked.what, now) {
-            Ok((response, leader_epoch, end)) => {
-                let waits_for = WaitsFor {
-                    partition,
-                    leader_epoch,
-                    end,
-                };
-                let is_done = waits_for.outcome() == Some(Ok(()));
-                AppendedPartition {
-                    response: response.with_index(index),
-                    waits_for: (!is_done).then_some(waits_for),
+        Some(
+            match self.append(&partition, &asked.what, now, allowance)? {
+                Ok((response, leader_epoch, end)) => {
+                    let waits_for = WaitsFor {
+                        partition,
+                        leader_epoch,
+                        end,
+                    };
+                    let is_done = waits_for.outcome() == Some(Ok(()));
+                    AppendedPartition {
+                        response: response.with_index(index),
+                        waits_for: (!is_done).then_some(waits_for),
+                    }
                 }
-            }
-            Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
-            Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
-            Err(Refused::NotVerified(refused)) => not_verified(response, refused),
-        }
+                Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
+                Err(Refused::Append(error)) => self.failed_at(&partition, response, error),
+                Err(Refused::NotVerified(refused)) => not_verified(response, refused),
+            },
+        )
     }
 
-    fn find(&self, topic: &TopicKey, index: i32) -> Result<Arc<Partition>, ErrorCode> {
+    fn find(&self, topic: &TopicProduceResponse, index: i32) -> Result<Arc<Partition>, ErrorCode> {
         if !matches!(self.acks, ACKS_ALL | ACKS_NONE | 1) {
             return Err(ErrorCode::InvalidRequiredAcks);
         }
         let node = &self.context.node;
         let partition = if self.context.api_version >= VERSION_TOPIC_IDS {
-            node.partition_by_id(TopicId(topic.id), index)?
+            node.partition_by_id(TopicId(topic.topic_id), index)?
         } else {
             node.partition_by_name(&topic.name.0, index)?
         };
@@ -242,23 +287,30 @@ impl Append<'_> {
     fn append(
         &self,
         partition: &Partition,
-        records: Bytes,
+        records: &Bytes,
         now: TimestampMs,
-    ) -> Result<(PartitionProduceResponse, LeaderEpoch, Offset), Refused> {
+        allowance: &mut Allowance,
+    ) -> Option<Result<Appended, Refused>> {
         let config = partition.topic_config();
         let rules = rules(partition, &config, self.context.api_version);
         if self.acks == ACKS_ALL && !partition.has_enough_replicas() {
-            return Err(Refused::Append(ErrorCode::NotEnoughReplicas));
+            return Some(Err(Refused::Append(ErrorCode::NotEnoughReplicas)));
         }
-        let prepared = SCRATCH
-            .with_borrow_mut(|scratch| prepare(records, &rules, now, scratch))
-            .map_err(Refused::Records)?;
-        let origin = self.origin(partition, &prepared.batch)?;
-        let appended = partition
-            .append(prepared.batch, origin, now)
-            .map_err(|error| {
-                Refused::Append(error::of_append(&partition.topic_partition, &error))
-            })?;
+        let prepared = allowance.prepare(records, &rules, now)?;
+        Some(self.append_prepared(partition, prepared, now))
+    }
+
+    fn append_prepared(
+        &self,
+        partition: &Partition,
+        prepared: Result<PreparedBatch, Rejected>,
+        now: TimestampMs,
+    ) -> Result<Appended, Refused> {
+        let batch = prepared.map_err(Refused::Records)?.batch;
+        let origin = self.origin(partition, &batch)?;
+        let appended = partition.append(batch, origin, now).map_err(|error| {
+            Refused::Append(error::of_append(&partition.topic_partition, &error))
+        })?;
         let response = PartitionProduceResponse::default()
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)

@@ -43,13 +43,19 @@ impl Background {
         stopping: &watch::Receiver<bool>,
     ) -> Background {
         let log = node.config().broker.log.clone();
-        let every = |interval: Duration, work: fn(&Node)| {
-            tasks::spawn(repeat(node.clone(), interval, work, stopping.clone()))
+        let after = |delay: Duration, interval: Duration, work: fn(&Node)| {
+            let (node, stopping) = (node.clone(), stopping.clone());
+            tasks::spawn(repeat(node, delay, interval, work, stopping))
         };
+        let every = |interval: Duration, work: fn(&Node)| after(interval, interval, work);
+        let initial_delay = Duration::from_millis(log.log_initial_task_delay_ms.max(0) as u64);
         let ms = |interval_ms: i64| Duration::from_millis(interval_ms.max(1) as u64);
         let replication = node.config().broker.replication.clone();
         let watermarks_ms = replication.replica_high_watermark_checkpoint_interval_ms;
-        let checkpoint_ms = i64::from(log.log_flush_offset_checkpoint_interval_ms);
+        // Both kinds of checkpoint are written together, as often as the shorter interval says.
+        let checkpoint_ms = log
+            .log_flush_offset_checkpoint_interval_ms
+            .min(log.log_flush_start_offset_checkpoint_interval_ms);
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
         let cleaner = Arc::new(Cleaner::default());
         let cleaners = 0..node.config().broker.cleaner.log_cleaner_threads.max(0);
@@ -66,8 +72,12 @@ impl Background {
                 follow(node.clone(), image, changes),
             )),
             tasks::spawn(until(stopping.clone(), flush_rolled(rolled))),
-            every(ms(log.log_retention_check_interval_ms), apply_retention),
-            every(ms(checkpoint_ms), checkpoint),
+            after(
+                initial_delay,
+                ms(log.log_retention_check_interval_ms),
+                apply_retention,
+            ),
+            after(initial_delay, ms(i64::from(checkpoint_ms)), checkpoint),
             every(ms(watermarks_ms), |node| {
                 write_high_watermarks(&node.partitions)
             }),
@@ -103,15 +113,17 @@ async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = (
 
 async fn repeat(
     node: Arc<Node>,
+    mut delay: Duration,
     interval: Duration,
     work: fn(&Node),
     mut stopping: watch::Receiver<bool>,
 ) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(interval) => {}
+            () = tokio::time::sleep(delay) => {}
             _ = stopping.wait_for(|stop| *stop) => return,
         }
+        delay = interval;
         let node = node.clone();
         if let Err(error) = tasks::spawn_blocking(move || work(&node)).await {
             tracing::error!("background work failed: {error}");

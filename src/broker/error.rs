@@ -1,7 +1,7 @@
 //! Why a node does not start, in words that name the cause, and the exit code that goes with it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::ConfigError;
 use crate::log::LogDirError;
@@ -12,7 +12,7 @@ use crate::quorum::QuorumError;
 pub enum StartError {
     #[error("{}", lines(.0))]
     Config(Vec<ConfigError>),
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {source}{}", no_command(path, source))]
     ConfigFile {
         path: PathBuf,
         #[source]
@@ -53,6 +53,8 @@ pub enum StartError {
     Refused(String),
     #[error("{0}")]
     Unsupported(String),
+    #[error("no log directory works any more; the first error above says why")]
+    NoLogDir,
 }
 
 impl StartError {
@@ -67,6 +69,7 @@ impl StartError {
             | StartError::Store { .. }
             | StartError::Quorum(_)
             | StartError::Partitions(_)
+            | StartError::NoLogDir
             | StartError::Refused(_) => 1,
         }
     }
@@ -75,6 +78,15 @@ impl StartError {
 fn lines(errors: &[ConfigError]) -> String {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     lines.join("\n")
+}
+
+/// A single word that is no file was perhaps meant as a command.
+fn no_command(path: &Path, error: &io::Error) -> &'static str {
+    let is_word = path.components().count() == 1 && path.extension().is_none();
+    match error.kind() {
+        io::ErrorKind::NotFound if is_word => "; nor is it a command (klamm --help lists them)",
+        _ => "",
+    }
 }
 
 fn hint(error: &io::Error) -> &'static str {

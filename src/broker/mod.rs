@@ -10,6 +10,7 @@
 //!    written.
 //! 2. Clients are served only when every partition of theirs is.
 
+mod advertised;
 mod background;
 mod error;
 mod lifecycle;
@@ -20,6 +21,7 @@ mod start;
 mod storage;
 mod transactions;
 
+pub use advertised::doubts;
 pub use error::StartError;
 pub use log_output::{LogFormat, start_log};
 pub use start::{Broker, Ready};

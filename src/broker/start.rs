@@ -42,6 +42,7 @@ pub struct Broker {
     background: Background,
     /// `None`: this node is no broker, or alone.
     lifecycle: Option<Lifecycle>,
+    all_offline: watch::Receiver<bool>,
 }
 
 /// What a node that is ready has to tell.
@@ -69,7 +70,8 @@ impl Broker {
         let (stop, stopping) = watch::channel(false);
         let endpoint = Endpoint::new(node_id);
         let pipeline = Pipeline::new(endpoint.clone(), clock.clone());
-        let settings = listener_settings(&config, &stopping);
+        let connections_max = storage::connections_max(file_handles_max);
+        let settings = listener_settings(&config, connections_max, &stopping);
         // Nodes that are to form a cluster speak to one another before there is one.
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
         let quorum = role.start_quorum(node_id, &storage, &endpoint).await?;
@@ -148,7 +150,7 @@ impl Broker {
                 epoch = unfence(&node).await?;
             }
         }
-        let settings = listener_settings(&node.config(), &stopping);
+        let settings = listener_settings(&node.config(), connections_max, &stopping);
         let bound_addresses = bound.addresses.clone();
         listeners.extend(listen(&pipeline, bound.sockets, &settings));
         let ready = Ready {
@@ -170,14 +172,20 @@ impl Broker {
                 listeners,
                 background,
                 lifecycle,
+                all_offline: storage.all_offline,
             },
             ready,
         ))
     }
 
-    /// Returns when the node can no longer serve: its metadata store has failed.
-    pub async fn failed(&self) -> QuorumError {
-        self.node.quorum.stopped().await
+    /// Returns when the node can no longer serve: its metadata store has failed, or its last log
+    /// directory.
+    pub async fn failed(&self) -> StartError {
+        let mut all_offline = self.all_offline.clone();
+        tokio::select! {
+            error = self.node.quorum.stopped() => error.into(),
+            _ = all_offline.wait_for(|all| *all) => StartError::NoLogDir,
+        }
     }
 
     /// Stops cleanly: the next start scans nothing.
@@ -249,6 +257,7 @@ fn group_coordinator(
         codec
             .and_then(Compression::from_id)
             .unwrap_or(Compression::None),
+        group.offsets_load_buffer_size,
         quorum.clone(),
         partitions.clone(),
         clock.clone(),
@@ -368,7 +377,11 @@ async fn resolve(listener: &Listener) -> Result<Vec<SocketAddr>, StartError> {
     Ok(addresses)
 }
 
-fn listener_settings(config: &NodeConfig, stopping: &watch::Receiver<bool>) -> ListenerSettings {
+fn listener_settings(
+    config: &NodeConfig,
+    connections_max: usize,
+    stopping: &watch::Receiver<bool>,
+) -> ListenerSettings {
     let network = &config.broker.network;
     let frame_bytes_max = network.socket_request_max_bytes.max(1) as usize;
     let budget_bytes = match network.queued_max_request_bytes {
@@ -377,11 +390,11 @@ fn listener_settings(config: &NodeConfig, stopping: &watch::Receiver<bool>) -> L
     };
     ListenerSettings {
         limits: ConnectionLimits::new(
-            network.max_connections.max(0) as usize,
+            connections_max.min(network.max_connections.max(0) as usize),
             network.max_connections_per_ip.max(0) as usize,
             per_ip_overrides(&network.max_connections_per_ip_overrides),
         ),
-        budget: FrameBudget::new(budget_bytes),
+        budget: FrameBudget::new(budget_bytes, frame_bytes_max),
         frame_bytes_max,
         idle_max: idle_max(network.connections_max_idle_ms),
         stopping: stopping.clone(),

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::watch;
 
 use super::StartError;
 use crate::config::NodeConfig;
@@ -13,8 +16,18 @@ use crate::types::BrokerId;
 /// same place and leaves entries that it does not know alone.
 const METADATA_DIR: &str = "__cluster_metadata-0/klamm";
 
-/// The share of the process's file handles that segment files may take.
-const FILE_SHARE: usize = 2;
+/// Which part of the process's file handles segment files may take.
+const FILE_SHARE: usize = 4;
+
+/// Handles that are neither segment files nor connections: the store, locks, checkpoints, timers.
+const OTHER_HANDLES: usize = 64;
+
+/// How many connections leave handles for the files: without one to open a file with, a log
+/// directory could not work.
+pub fn connections_max(file_handles_max: usize) -> usize {
+    let files = file_handles_max / FILE_SHARE + OTHER_HANDLES;
+    file_handles_max.saturating_sub(files).max(8)
+}
 
 /// The directories, locked.
 pub struct Storage {
@@ -23,6 +36,8 @@ pub struct Storage {
     pub metadata: Option<Arc<dyn KeyValue>>,
     /// What the directories say about whose they are; `None` when all are new.
     pub cluster_id: Option<String>,
+    /// Becomes true when no log directory works any more.
+    pub all_offline: watch::Receiver<bool>,
 }
 
 /// Opens and locks everything under `log.dirs` and `metadata.log.dir`.
@@ -32,7 +47,7 @@ pub fn open(
     node_id: BrokerId,
     file_handles_max: usize,
 ) -> Result<Storage, StartError> {
-    let files = Arc::new(FileCache::new((file_handles_max / FILE_SHARE).max(64)));
+    let files = Arc::new(FileCache::new(file_handles_max / FILE_SHARE));
     let mut log_dirs = Vec::new();
     let mut cluster_id: Option<(PathBuf, String)> = None;
     for path in config.broker.log_dirs() {
@@ -65,10 +80,25 @@ pub fn open(
         None
     };
     Ok(Storage {
+        all_offline: watch_offline(&log_dirs),
         log_dirs,
         metadata,
         cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
     })
+}
+
+fn watch_offline(log_dirs: &[Arc<LogDir>]) -> watch::Receiver<bool> {
+    let (sender, all_offline) = watch::channel(false);
+    let working = Arc::new(AtomicUsize::new(log_dirs.len()));
+    for dir in log_dirs {
+        let (sender, working) = (sender.clone(), working.clone());
+        dir.on_offline(move || {
+            if working.fetch_sub(1, Ordering::SeqCst) == 1 {
+                sender.send_replace(true);
+            }
+        });
+    }
+    all_offline
 }
 
 /// Writes `meta.properties` where it is missing.

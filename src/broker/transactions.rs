@@ -42,6 +42,11 @@ impl TransactionServices<'_> {
         let log = TopicLog::new(
             TRANSACTION_STATE,
             Compression::None,
+            self.config
+                .load()
+                .broker
+                .transaction
+                .transaction_state_log_load_buffer_size,
             quorum.clone(),
             partitions.clone(),
             clock.clone(),

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+/// What `kafka-server-start` adds to its words.
+pub const AS_KAFKA: &str = "--as-kafka";
+
 /// A broker that speaks Kafka's protocol. Without a file it starts a single node on
 /// localhost:9092 and keeps its data in ./klamm-data.
 #[derive(Debug, Parser)]
-#[command(name = "klamm", version)]
+#[command(name = "klamm", version, after_help = super::tools::listing())]
 pub struct BrokerArgs {
     /// A server.properties file, as Kafka reads it.
     pub file: Option<PathBuf>,
@@ -23,4 +26,8 @@ pub struct BrokerArgs {
     /// The level of the log: trace, debug, info, warn, error.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: String,
+
+    /// The file counts and not the environment, and the lines that scripts wait for are printed.
+    #[arg(long, hide = true)]
+    pub as_kafka: bool,
 }

@@ -141,13 +141,14 @@ async fn kafka_ready(io: &mut Io, words: &Words) -> Done {
     let mut settings = words.settings()?;
     if settings.get("bootstrap.servers").is_none() {
         // Only a ZooKeeper is named, and there is none: this container's own broker is meant.
-        let own = "localhost:9092";
-        if words.option(&["-z", "--zookeeper_connect"]).is_some() {
+        let own = super::zookeeper::own_broker();
+        let own = own.unwrap_or_else(|| "localhost:9092".to_owned());
+        if words.option(&["-z", "--zookeeper_connect"]) != Some("own") {
             io.error_line(format!(
                 "cub: there is no ZooKeeper; {own} is asked instead"
             ));
         }
-        settings.set("bootstrap.servers", own);
+        settings.set("bootstrap.servers", &own);
     }
     settings.set("default.api.timeout.ms", "1");
     let client = settings.client("cub", "cub")?;
@@ -156,7 +157,10 @@ async fn kafka_ready(io: &mut Io, words: &Words) -> Done {
         cluster.is_ok_and(|cluster| cluster.brokers.len() >= wanted)
     });
     match is_ready.await {
-        true => Ok(()),
+        true => {
+            super::zookeeper::remember(settings.get("bootstrap.servers").unwrap_or_default());
+            Ok(())
+        }
         false => Err(Exit::error(format!(
             "Expected {wanted} brokers but did not find as many within {} s.",
             limit.as_secs()

@@ -18,6 +18,7 @@ const USAGE: &str =
 /// The broker's own arguments, or how the command ends without becoming the broker.
 pub fn start_words(program: &OsString, args: &[OsString]) -> Result<Vec<OsString>, ExitCode> {
     let mut words = vec![program.clone()];
+    let mut has_file = false;
     let mut is_daemon = false;
     let mut rest = args.iter();
     while let Some(word) = rest.next() {
@@ -31,13 +32,18 @@ pub fn start_words(program: &OsString, args: &[OsString]) -> Result<Vec<OsString
                 println!("{}", super::common::KAFKA_VERSION);
                 return Err(ExitCode::SUCCESS);
             }
-            _ => words.push(word.clone()),
+            _ => {
+                has_file = true;
+                words.push(word.clone());
+            }
         }
     }
-    if words.len() == 1 {
+    if !has_file {
         eprintln!("{USAGE}");
         return Err(ExitCode::FAILURE);
     }
+    // As Kafka's script does: the file counts and not the environment.
+    words.push(OsString::from(super::args::AS_KAFKA));
     if !is_daemon {
         return Ok(words);
     }

@@ -55,7 +55,13 @@ tools! {
     "transactions" => transactions,
     "reassign-partitions" => reassign_partitions,
     "metadata-quorum" => metadata_quorum,
+    "config" => effective_config,
+    "create-topics" => create_topics,
+    "zookeeper-server-start" => zookeeper,
 }
+
+/// Programs that are not called `kafka-...`.
+const OWN_NAMES: &[&str] = &["cub", "zookeeper-server-start", "create-topics"];
 
 const SERVER_START: &str = "server-start";
 const SERVER_STOP: &str = "server-stop";
@@ -66,6 +72,23 @@ pub enum Dispatched {
     Done(ExitCode),
     /// The broker is meant, with these arguments.
     Broker(Vec<OsString>),
+}
+
+/// The commands, for `klamm --help`.
+pub(super) fn listing() -> String {
+    let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+    let mut text = String::from("Kafka's tools, with Kafka's options (klamm COMMAND --help):");
+    let mut line_len = usize::MAX;
+    for name in names.into_iter().chain([SERVER_START, SERVER_STOP]) {
+        if line_len.saturating_add(name.len()) > 76 {
+            text.push_str("\n ");
+            line_len = 1;
+        }
+        text.push(' ');
+        text.push_str(name);
+        line_len += 1 + name.len();
+    }
+    text
 }
 
 /// Runs the command that `words` (the name of the program first) name, if they name one.
@@ -85,10 +108,15 @@ pub fn dispatch(words: Vec<OsString>) -> Dispatched {
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         return Dispatched::Broker(words);
     };
-    let args: Vec<String> = args
+    let mut args: Vec<String> = args
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    super::zookeeper::renamed(name, &mut args);
+    if let Some((mapped, text)) = super::zookeeper::mapped(name, &args) {
+        eprintln!("{text}");
+        args = mapped;
+    }
     Dispatched::Done(run(tool, &args))
 }
 
@@ -118,9 +146,9 @@ fn by_name(name: &str) -> Option<&'static str> {
 fn by_program(program: &OsStr) -> Option<&'static str> {
     let file = Path::new(program).file_name()?.to_str()?;
     let file = file.strip_suffix(".sh").unwrap_or(file);
-    match file {
-        "cub" => by_name("cub"),
-        file => by_name(file.strip_prefix("kafka-")?),
+    match OWN_NAMES.contains(&file) {
+        true => by_name(file),
+        false => by_name(file.strip_prefix("kafka-")?),
     }
 }
 

@@ -13,6 +13,7 @@ use super::admin::{Admin, AdminError, Answer, check, text};
 use super::argparse::{Argument, Command, Given, option, switch};
 use super::connect::{admin, table};
 use super::exit::{Done, Exit};
+use super::hanging;
 use super::io::Io;
 use crate::peer::CoordinatorKind;
 use crate::types::ErrorCode;
@@ -130,6 +131,8 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
                  scope of the search",
             ))
         }
+        Some("find-hanging") => hanging::find(io, &admin, &given).await,
+        Some("abort") => hanging::abort(&admin, &given).await,
         Some(command) => Err(Exit::error(format!(
             "klamm: {command} is not supported yet"
         ))),
@@ -210,11 +213,20 @@ async fn describe(io: &mut Io, admin: &Admin, given: &Given) -> Done {
         "TransactionDurationMs",
         "TopicPartitions",
     ];
-    io.line(table(&header, &[described], "\t"));
+    let mut row = described.cells;
+    row.push(described.partitions.join(","));
+    io.line(table(&header, &[row], "\t"));
     Ok(())
 }
 
-async fn describe_transaction(admin: &Admin, id: &str) -> Answer<Vec<String>> {
+/// A transaction as its coordinator describes it.
+pub struct Described {
+    /// All columns but the last.
+    cells: Vec<String>,
+    pub partitions: Vec<String>,
+}
+
+pub async fn describe_transaction(admin: &Admin, id: &str) -> Answer<Described> {
     let request = DescribeTransactionsRequest::default()
         .with_transactional_ids(vec![TransactionalId(text(id))]);
     let find = async || {
@@ -243,17 +255,19 @@ async fn describe_transaction(admin: &Admin, id: &str) -> Answer<Vec<String>> {
             .iter()
             .map(move |partition| format!("{name}-{partition}"))
     });
-    Ok(vec![
-        coordinator.id.to_string(),
-        id.to_owned(),
-        state.producer_id.0.to_string(),
-        state.producer_epoch.to_string(),
-        state.transaction_state.to_string(),
-        state.transaction_timeout_ms.to_string(),
-        start,
-        duration,
-        partitions.collect::<Vec<_>>().join(","),
-    ])
+    Ok(Described {
+        cells: vec![
+            coordinator.id.to_string(),
+            id.to_owned(),
+            state.producer_id.0.to_string(),
+            state.producer_epoch.to_string(),
+            state.transaction_state.to_string(),
+            state.transaction_timeout_ms.to_string(),
+            start,
+            duration,
+        ],
+        partitions: partitions.collect(),
+    })
 }
 
 async fn describe_producers(io: &mut Io, admin: &Admin, given: &Given) -> Done {
@@ -304,7 +318,14 @@ async fn describe_producers(io: &mut Io, admin: &Admin, given: &Given) -> Done {
     Ok(())
 }
 
-async fn producers(
+pub async fn leader(admin: &Admin, topic: &str, partition: i32) -> Answer<i32> {
+    let leader = async || admin.client.leader(topic, partition).await;
+    let leader = admin.client.retry(leader).await;
+    leader.map_err(|e| AdminError::peer("describeProducers", e))
+}
+
+/// The producers that a partition knows of; on its leader, or on this broker.
+pub async fn producers(
     admin: &Admin,
     topic: &str,
     partition: i32,
@@ -316,11 +337,7 @@ async fn producers(
     let request = DescribeProducersRequest::default().with_topics(vec![row]);
     let broker = match broker {
         Some(broker) => broker,
-        None => {
-            let leader = async || admin.client.leader(topic, partition).await;
-            let leader = admin.client.retry(leader).await;
-            leader.map_err(|e| AdminError::peer("describeProducers", e))?
-        }
+        None => leader(admin, topic, partition).await?,
     };
     let answer = admin.broker("describeProducers", broker, &request).await?;
     let mut states = Vec::new();

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::broker::broker_row;
 use super::node::NodeConfig;
 use super::table::Table;
-use super::{ConfigType, Overrides, Row, TopicConfig};
+use super::{ClientMetricsConfig, ConfigType, GroupConfig, Overrides, Row, TopicConfig};
 use crate::types::ErrorCode;
 
 /// A resource that has configurations, with its code on the wire.
@@ -204,13 +204,24 @@ fn check_no_nulls<'a>(nulls: impl Iterator<Item = &'a str>) -> Result<(), Reject
     )))
 }
 
-fn row_of(resource: ResourceType, name: &str) -> Option<&'static Row> {
-    match resource {
-        ResourceType::Topic => TopicConfig::ROWS.iter().find(|row| row.name == name),
-        ResourceType::Broker => broker_row(name),
-        // Kafka does not append to the lists of the others.
-        ResourceType::Group | ResourceType::ClientMetrics | ResourceType::BrokerLogger => None,
-    }
+/// The row of a name that a resource of this type may have.
+pub fn find_row(resource: ResourceType, name: &str) -> Option<&'static Row> {
+    let rows = match resource {
+        ResourceType::Broker => return broker_row(name),
+        ResourceType::Topic => TopicConfig::ROWS,
+        ResourceType::Group => GroupConfig::ROWS,
+        ResourceType::ClientMetrics => ClientMetricsConfig::ROWS,
+        ResourceType::BrokerLogger => &[],
+    };
+    rows.iter().find(|row| row.name == name)
+}
+
+/// The list that may be appended to.
+fn list_row(resource: ResourceType, name: &str) -> Option<&'static Row> {
+    // Kafka does not append to the lists of the others.
+    let has_lists = matches!(resource, ResourceType::Topic | ResourceType::Broker);
+    let row = find_row(resource, name).filter(|_| has_lists);
+    row.filter(|row| row.config_type == ConfigType::List)
 }
 
 fn apply(
@@ -237,8 +248,7 @@ fn apply(
         AlterOp::Append => ("APPEND", "append"),
         AlterOp::Subtract => ("SUBTRACT", "subtract"),
     };
-    let row = row_of(resource, name).filter(|row| row.config_type == ConfigType::List);
-    let Some(row) = row else {
+    let Some(row) = list_row(resource, name) else {
         return Err(Rejection::config(match resource {
             ResourceType::Broker if broker_row(name).is_none() => {
                 format!("Unknown config name: {name}")

@@ -33,7 +33,7 @@ pub(super) fn start_errors(
     check_identity(config, &mut reasons);
     check_selector(config, &mut reasons);
     check_listeners(config, listeners, is_set, &mut reasons);
-    check_quorum(config, alone, &mut reasons);
+    check_quorum(config, listeners, alone, &mut reasons);
     let mut errors: Vec<ConfigError> = reasons
         .into_iter()
         .map(|reason| ConfigError::Conflict { reason })
@@ -202,7 +202,12 @@ fn check_advertised(listeners: &Listeners, reasons: &mut Vec<String>) {
     }
 }
 
-fn check_quorum(config: &BrokerConfig, alone: bool, reasons: &mut Vec<String>) {
+fn check_quorum(
+    config: &BrokerConfig,
+    listeners: &Listeners,
+    alone: bool,
+    reasons: &mut Vec<String>,
+) {
     let quorum = &config.quorum;
     let mut ids = Vec::new();
     for voter in &quorum.controller_quorum_voters {
@@ -224,12 +229,12 @@ fn check_quorum(config: &BrokerConfig, alone: bool, reasons: &mut Vec<String>) {
     let voters = quorum.controller_quorum_voters.join(",");
     if ids.is_empty() {
         if quorum.controller_quorum_bootstrap_servers.is_empty() && !alone {
-            reasons.push(
+            let port = listeners.controller().next().map_or(9093, |own| own.port);
+            reasons.push(format!(
                 "Either controller.quorum.bootstrap.servers must contain the set of bootstrap \
                  controllers or controller.quorum.voters a set of controllers; for a node of its \
-                 own set controller.quorum.bootstrap.servers=localhost:9093"
-                    .into(),
-            );
+                 own set controller.quorum.bootstrap.servers=localhost:{port}"
+            ));
         }
     } else if config.is_controller() && !ids.contains(&node_id) {
         reasons.push(format!(

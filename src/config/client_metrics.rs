@@ -7,12 +7,12 @@ config_table! {
     ClientMetricsConfig;
 
     Int "interval.ms" = "300000", [Any], Medium, Resource
-        => interval_ms: i32,
+        no_effect "metrics of clients are not collected yet",
         "How often a client that matches sends its metrics.";
     List "match" = "", [Any], Medium, Resource
-        => matches: Vec<String>,
+        no_effect "metrics of clients are not collected yet",
         "Which clients send metrics, as name=pattern; empty for all.";
     List "metrics" = "", [Any], Medium, Resource
-        => metrics: Vec<String>,
+        no_effect "metrics of clients are not collected yet",
         "Which metrics they send, by the beginnings of their names; empty for none.";
 }

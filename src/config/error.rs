@@ -13,6 +13,10 @@ pub enum Origin {
     Environment(String),
     /// `--override`.
     Argument,
+    /// What an image of Kafka starts with, by its name.
+    Image(&'static str),
+    /// Follows from another configuration.
+    From(&'static str),
     /// [`super::SINGLE_NODE`], when no file is given.
     BuiltIn,
 }
@@ -23,6 +27,8 @@ impl std::fmt::Display for Origin {
             Origin::File { path, line } => write!(f, "{path}:{line}"),
             Origin::Environment(name) => write!(f, "environment {name}"),
             Origin::Argument => f.write_str("--override"),
+            Origin::Image(name) => write!(f, "default of {name}"),
+            Origin::From(name) => write!(f, "follows from {name}"),
             Origin::BuiltIn => f.write_str("built in"),
         }
     }

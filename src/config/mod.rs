@@ -12,9 +12,9 @@ mod broker;
 mod checks;
 mod client_metrics;
 mod describe;
+pub mod dialect;
 mod documents;
 mod duration;
-mod environment;
 mod error;
 mod group;
 mod group_ranges;
@@ -41,14 +41,16 @@ mod node_tests;
 #[cfg(test)]
 mod table_tests;
 
-pub use alter::{AlterOp, Alteration, Changes, Rejection, ResourceType, check_broker_name};
+pub use alter::{
+    AlterOp, Alteration, Changes, Rejection, ResourceType, check_broker_name, find_row,
+};
 pub use argument::argument_properties;
 pub use broker::*;
 pub use checks::{RACK_AWARE_SELECTOR, parse_voter};
 pub use client_metrics::ClientMetricsConfig;
 pub use describe::{Describe, Described, Synonym};
+pub use dialect::environment_properties;
 pub use documents::configuration_markdown;
-pub use environment::environment_properties;
 pub use error::{ConfigError, ConfigWarning, Origin};
 pub use group::GroupConfig;
 pub use listener::{Listener, Listeners, SecurityProtocol, split_host_port};

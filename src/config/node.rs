@@ -44,6 +44,12 @@ pub(super) struct Layers {
 }
 
 impl NodeConfig {
+    /// Whether groups may use the protocol of KIP-848.
+    pub fn serves_consumer_groups(&self) -> bool {
+        let protocols = &self.broker.group.group_coordinator_rebalance_protocols;
+        protocols.iter().any(|protocol| protocol == "consumer")
+    }
+
     /// The configuration at start, and what is worth a line in the log about it; or everything
     /// that is wrong.
     pub fn load(sources: Sources) -> Result<(NodeConfig, Vec<ConfigWarning>), Vec<ConfigError>> {
@@ -363,6 +369,8 @@ fn check_given(
     let (name, origin) = (row.name.to_owned(), property.origin.clone());
     match row.effect {
         Effect::Applied => {}
+        // Nobody asked for what is built in.
+        Effect::NoEffect(_) if matches!(origin, Origin::BuiltIn) => {}
         Effect::NoEffect(reason) => {
             warnings.push(ConfigWarning::NoEffect {
                 name,

@@ -74,6 +74,13 @@ pub(super) fn number_errors(node: &NodeConfig) -> Vec<String> {
         protocols.iter().any(|protocol| protocol == "classic"),
         "Disabling the 'classic' protocol is not supported.",
     );
+    let assignors = &node.broker.group.group_consumer_assignors;
+    require(
+        assignors
+            .iter()
+            .all(|name| ["uniform", "range"].contains(&name.as_str())),
+        "group.consumer.assignors: only uniform and range are there, no classes can be loaded",
+    );
     reasons.extend(group_range_errors(node));
     reasons
 }

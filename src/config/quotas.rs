@@ -10,16 +10,16 @@ config_table! {
     ClientQuotaConfig;
 
     Long "consumer_byte_rate" = "9223372036854775807", [Any], Medium, Resource
-        => consumer_byte_rate: i64,
+        no_effect "quotas are not enforced yet",
         "How many bytes a second may be fetched.";
     Double "controller_mutation_rate" = "2.147483647E9", [Any], Medium, Resource
-        => controller_mutation_rate: f64,
+        no_effect "quotas are not enforced yet",
         "How many partitions a second may be made or deleted.";
     Long "producer_byte_rate" = "9223372036854775807", [Any], Medium, Resource
-        => producer_byte_rate: i64,
+        no_effect "quotas are not enforced yet",
         "How many bytes a second may be produced.";
     Double "request_percentage" = "2.147483647E9", [Any], Medium, Resource
-        => request_percentage: f64,
+        no_effect "quotas are not enforced yet",
         "What share of the time of the request threads may be used, in percent of one thread.";
 }
 
@@ -28,7 +28,7 @@ config_table! {
     IpQuotaConfig;
 
     Int "connection_creation_rate" = "2147483647", [AtLeast(0)], Medium, Resource
-        => connection_creation_rate: i32,
+        no_effect "quotas are not enforced yet",
         "How many connections a second may be opened from the address.";
 }
 
@@ -37,9 +37,9 @@ config_table! {
     ScramConfig;
 
     String "SCRAM-SHA-256" = null, [Any], Medium, Resource
-        => scram_sha_256: Option<String>,
+        no_effect "there is no SASL yet",
         "The user's credential for SCRAM-SHA-256.";
     String "SCRAM-SHA-512" = null, [Any], Medium, Resource
-        => scram_sha_512: Option<String>,
+        no_effect "there is no SASL yet",
         "The user's credential for SCRAM-SHA-512.";
 }

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! 1. A row with a field is applied: the broker reads that field. So is a row of the broker that
-//!    others name in `from`. Any other row says why it has no effect, or why it is refused.
+//!    others name in `from`. Any other row says why it has no effect, or why it is refused. A field
+//!    beside a reason is read by the checks of other configurations only.
 //! 2. Nothing else in the crate lists names: parsing, DescribeConfigs, AlterConfigs and the
 //!    document all walk the rows.
 
@@ -76,7 +77,7 @@ macro_rules! config_table {
                         conversion: $crate::config::Conversion::$conversion,
                     } ),* )? ],
                     effect: $crate::config::table::effect!(
-                        $($field)? $(no_effect $why)? $(refused $because)?
+                        $(no_effect $why)? $(refused $because)?
                     ),
                     documentation: $text,
                 } ),* ]
@@ -141,7 +142,7 @@ macro_rules! effect {
     (refused $because:literal) => {
         $crate::config::Effect::Refused($because)
     };
-    ($($field:ident)?) => {
+    () => {
         $crate::config::Effect::Applied
     };
 }

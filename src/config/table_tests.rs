@@ -143,12 +143,13 @@ fn every_field_holds_its_row() {
     ScramConfig::build(&value);
 }
 
-/// A row that claims to be applied is read by someone: it has a field, or a topic or a group takes
-/// its value from it.
+/// A row that claims to be applied is read by someone: it has a field, or a topic or a group that
+/// applies it takes its value from it.
 #[test]
 fn applied_rows_without_a_field_are_defaults_of_others() {
     let rows = TopicConfig::ROWS.iter().chain(GroupConfig::ROWS);
     let sources: BTreeSet<&str> = rows
+        .filter(|row| row.effect == Effect::Applied)
         .flat_map(|row| row.fallbacks)
         .map(|fallback| fallback.name)
         .collect();
@@ -159,8 +160,5 @@ fn applied_rows_without_a_field_are_defaults_of_others() {
     for row in broker_rows().filter(|row| row.effect == Effect::Applied) {
         let is_read = fields.contains(row.name) || sources.contains(row.name);
         assert!(is_read, "{} is read by no one", row.name);
-    }
-    for row in broker_rows().filter(|row| row.effect != Effect::Applied) {
-        assert!(!fields.contains(row.name), "{} has a field", row.name);
     }
 }

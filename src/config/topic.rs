@@ -36,7 +36,7 @@ config_table! {
         => delete_retention_ms: i64,
         "How long a tombstone stays in a compacted partition.";
     Boolean "errors.deadletterqueue.group.enable" = "false", [Any], Medium, Resource
-        => errors_deadletterqueue_group_enable: bool,
+        no_effect "there are no share groups yet",
         "Let share groups use this topic as a dead letter queue.";
     Long "file.delete.delay.ms" = "60000", [AtLeast(0)], Medium, Resource
         from ["log.segment.delete.delay.ms" Same]
@@ -52,6 +52,7 @@ config_table! {
         "How long a record may wait before it is forced to disk.";
     List "follower.replication.throttled.replicas" = "", [ThrottledReplicas], Medium, Resource
         => follower_replication_throttled_replicas: ThrottledReplicas,
+        no_effect "replication is not throttled yet",
         "Replicas whose copying is throttled at the follower: * or partition:broker pairs.";
     Int "index.interval.bytes" = "4096", [AtLeast(0)], Medium, Resource
         from ["log.index.interval.bytes" Same]
@@ -62,6 +63,7 @@ config_table! {
         "The segment size without its lower limit, for tests.";
     List "leader.replication.throttled.replicas" = "", [ThrottledReplicas], Medium, Resource
         => leader_replication_throttled_replicas: ThrottledReplicas,
+        no_effect "replication is not throttled yet",
         "Replicas whose copying is throttled at the leader: * or partition:broker pairs.";
     Long "local.retention.bytes" = "-2", [AtLeast(-2)], Medium, Resource
         from ["log.local.retention.bytes" Same]
@@ -112,6 +114,7 @@ config_table! {
     Boolean "preallocate" = "false", [Any], Medium, Resource
         from ["log.preallocate" Same]
         => preallocate: bool,
+        no_effect "segments grow as records come",
         "Reserve the disk space of a segment when it is begun.";
     Long "remote.copy.lag.bytes" = "-1", [AtLeast(-1)], Medium, Resource
         from ["log.remote.copy.lag.bytes" Same]

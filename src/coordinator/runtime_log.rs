@@ -32,6 +32,8 @@ pub struct EndTransaction {
     pub producer_epoch: ProducerEpoch,
     pub coordinator_epoch: i32,
     pub commit: bool,
+    /// Of transaction version 2: a marker with the epoch of the open records is an old one.
+    pub bumps_epoch: bool,
 }
 
 /// What is read back when a coordinator is loaded, in log order.

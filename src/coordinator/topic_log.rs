@@ -12,13 +12,12 @@ use crate::quorum::Quorum;
 use crate::record::{Batch, BatchBuilder, Batches, Compression, Marker, MarkerType};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, ProducerId, TopicName};
 
-/// How much is read at a time when a coordinator is loaded.
-const READ_BYTES: u32 = 4 << 20;
-
 /// The replicas of one internal topic on this broker.
 pub struct TopicLog {
     topic: TopicName,
     compression: Compression,
+    /// How much is read at a time when a coordinator is loaded.
+    load_buffer_bytes: i32,
     quorum: Arc<Quorum>,
     partitions: Arc<Partitions>,
     clock: Arc<dyn Clock>,
@@ -28,6 +27,7 @@ impl TopicLog {
     pub fn new(
         topic: &str,
         compression: Compression,
+        load_buffer_bytes: i32,
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
         clock: Arc<dyn Clock>,
@@ -36,6 +36,7 @@ impl TopicLog {
         Arc::new(TopicLog {
             topic,
             compression,
+            load_buffer_bytes,
             quorum,
             partitions,
             clock,
@@ -112,9 +113,13 @@ impl CoordinatorLog for TopicLog {
         partition
             .check_leader(leader_epoch.0)
             .map_err(|_| ErrorCode::NotLeaderOrFollower)?;
+        let origin = match &batch {
+            LogBatch::EndTransaction(end) if end.bumps_epoch => Origin::MarkerV2,
+            _ => Origin::Coordinator,
+        };
         let batch = self.build(batch)?;
         let now = self.clock.now_ms();
-        let appended = partition.append(batch, Origin::Coordinator, now);
+        let appended = partition.append(batch, origin, now);
         appended
             .map(|appended| appended.last_offset.next())
             .map_err(|error| {
@@ -127,7 +132,7 @@ impl CoordinatorLog for TopicLog {
         let partition = self.partition(partition)?;
         let log = &partition.log;
         let from = from.unwrap_or_else(|| log.log_start_offset());
-        read_chunk(log, from).map_err(|reason| {
+        read_chunk(log, from, self.load_buffer_bytes.max(1) as u32).map_err(|reason| {
             tracing::error!(topic_partition = %partition.topic_partition, "{reason}");
             ErrorCode::UnknownServerError
         })
@@ -154,7 +159,7 @@ enum Unreadable {
     },
 }
 
-fn read_chunk(log: &Log, from: Offset) -> Result<LogChunk, Unreadable> {
+fn read_chunk(log: &Log, from: Offset, len_max: u32) -> Result<LogChunk, Unreadable> {
     let end = log.log_end_offset();
     let mut chunk = LogChunk {
         entries: Vec::new(),
@@ -163,7 +168,7 @@ fn read_chunk(log: &Log, from: Offset) -> Result<LogChunk, Unreadable> {
     if from >= end {
         return Ok(chunk);
     }
-    let slice = log.read(from, READ_BYTES, end, true)?;
+    let slice = log.read(from, len_max, end, true)?;
     let Some(file) = &slice.file else {
         return Ok(chunk);
     };

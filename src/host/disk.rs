@@ -121,7 +121,7 @@ pub use real::RealDisk;
 mod real {
     use std::fs;
     use std::os::fd::AsFd;
-    use std::os::unix::fs::FileExt;
+    use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
     use super::*;
 
@@ -162,7 +162,9 @@ mod real {
     impl Disk for RealDisk {
         fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
             let mut options = fs::OpenOptions::new();
-            options.read(true);
+            // A pipe in the place of a file must not hold whoever opens it.
+            let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+            options.read(true).custom_flags(nonblock);
             match mode {
                 OpenMode::Read => {}
                 OpenMode::Write => {
@@ -172,9 +174,11 @@ mod real {
                     options.write(true).create(true);
                 }
             }
-            Ok(Arc::new(RealFile {
-                file: options.open(path)?,
-            }))
+            let file = options.open(path)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            Ok(Arc::new(RealFile { file }))
         }
 
         fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {

@@ -1,7 +1,10 @@
 //! A small ordered store with atomic, durable batches: where the Raft log, vote and snapshots live.
 
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use parking_lot::Mutex;
 
 /// One change of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +32,64 @@ pub trait KeyValue: Send + Sync {
 /// 1. sled's own flush starts and awaits write-back (`sync_file_range`), which a power cut can
 ///    undo: neither the file's length nor the device's cache is covered. So a commit syncs the file
 ///    again.
-/// 2. sled never syncs values that it keeps in files of their own. It does so for pages of more
+/// 2. sled takes a damaged place for the torn end of a crash and begins before it. So every commit
+///    has a number, which is also kept beside sled: a store that opens with an older one than was
+///    acknowledged is refused.
+/// 3. sled never syncs values that it keeps in files of their own. It does so for pages of more
 ///    than a quarter of a segment, and a page holds up to 17 values: values must stay under
 ///    [`VALUE_BYTES_MAX`].
 pub struct SledKeyValue {
     db: sled::Db,
     /// The file behind `db`, opened once more to be synced.
     file: std::fs::File,
+    commits: Mutex<CommitCount>,
+}
+
+/// The key of the commit number; behind all keys that anybody uses.
+const COMMITS_KEY: &[u8] = b"\xff\xffcommits";
+
+/// The file beside sled's that holds the number of the last acknowledged commit: 8 bytes, and 4 of
+/// their CRC32C, big endian. It is not synced: after a power cut it may be behind, never ahead.
+const COMMITS_FILE: &str = "commits";
+
+struct CommitCount {
+    count: u64,
+    file: std::fs::File,
+}
+
+impl CommitCount {
+    /// Compares what the store has with what was acknowledged.
+    fn open(path: &Path, stored: u64) -> io::Result<CommitCount> {
+        let mut options = std::fs::OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path)?;
+        let mut bytes = [0; 12];
+        if file.read_exact_at(&mut bytes, 0).is_ok() {
+            let [count @ .., a, b, c, d] = bytes;
+            let is_whole = crc32c::crc32c(&count) == u32::from_be_bytes([a, b, c, d]);
+            let acknowledged = u64::from_be_bytes(count);
+            if is_whole && stored < acknowledged {
+                return Err(io::Error::other(format!(
+                    "it is damaged: it ends with change {stored}, and {acknowledged} were \
+                     acknowledged; bring back a copy, or remove {} to go on with what is left",
+                    path.display()
+                )));
+            }
+        }
+        Ok(CommitCount {
+            count: stored,
+            file,
+        })
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let count = self.count.to_be_bytes();
+        let crc = crc32c::crc32c(&count).to_be_bytes();
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&count);
+        bytes[8..].copy_from_slice(&crc);
+        self.file.write_all_at(&bytes, 0)
+    }
 }
 
 /// The longest value that [`SledKeyValue`] takes.
@@ -56,7 +110,14 @@ impl SledKeyValue {
         let file = std::fs::File::open(dir.join("db"))?;
         // The names of the files that were just made.
         std::fs::File::open(dir)?.sync_all()?;
-        Ok(SledKeyValue { db, file })
+        let stored = db.get(COMMITS_KEY).map_err(from_sled)?;
+        let stored = stored.and_then(|count| Some(u64::from_be_bytes((*count).try_into().ok()?)));
+        let commits = CommitCount::open(&dir.join(COMMITS_FILE), stored.unwrap_or(0))?;
+        Ok(SledKeyValue {
+            db,
+            file,
+            commits: Mutex::new(commits),
+        })
     }
 }
 
@@ -85,6 +146,7 @@ impl KeyValue for SledKeyValue {
     }
 
     fn commit(&self, changes: Vec<Change>) -> io::Result<()> {
+        let mut commits = self.commits.lock();
         let mut batch = sled::Batch::default();
         for change in changes {
             match change {
@@ -99,9 +161,12 @@ impl KeyValue for SledKeyValue {
                 Change::Delete { key } => batch.remove(key),
             }
         }
+        commits.count += 1;
+        batch.insert(COMMITS_KEY, &commits.count.to_be_bytes());
         self.db.apply_batch(batch).map_err(from_sled)?;
         self.db.flush().map_err(from_sled)?;
-        self.file.sync_data()
+        self.file.sync_data()?;
+        commits.write()
     }
 }
 
@@ -143,5 +208,55 @@ mod tests {
             Some(("a".into(), "1".into()))
         );
         assert_eq!(store.get(b"b").unwrap(), None);
+    }
+
+    /// A copy of the store's files, as a kill would leave them.
+    fn copy_of(dir: &Path) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+            }
+        }
+        copy
+    }
+
+    #[test]
+    fn a_store_that_lost_acknowledged_changes_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SledKeyValue::open(dir.path()).unwrap();
+        for n in 0..200_u8 {
+            let put = Change::Put {
+                key: vec![n % 7],
+                value: vec![n; 100],
+            };
+            store.commit(vec![put]).unwrap();
+            if n < 150 {
+                continue;
+            }
+            let damaged = copy_of(dir.path());
+            let path = damaged.path().join("db");
+            let mut bytes = std::fs::read(&path).unwrap();
+            let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+            let at = usize::from(n - 150) * used / 50;
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            // It may open where the bit counts for nothing; else it says so, now or when asked.
+            if let Ok(store) = SledKeyValue::open(damaged.path())
+                && let Ok(found) = store.get(&[n % 7])
+            {
+                assert_eq!(found, Some(vec![n; 100]), "byte {at}");
+            }
+        }
+        let empty = copy_of(dir.path());
+        std::fs::write(empty.path().join("db"), b"").unwrap();
+        assert!(SledKeyValue::open(empty.path()).is_err());
+        // As if nothing had ever been there.
+        let gone = tempfile::tempdir().unwrap();
+        let commits = dir.path().join(COMMITS_FILE);
+        std::fs::copy(commits, gone.path().join(COMMITS_FILE)).unwrap();
+        let refused = SledKeyValue::open(gone.path()).err().unwrap().to_string();
+        assert!(refused.contains("200 were acknowledged"), "{refused}");
     }
 }

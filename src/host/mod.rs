@@ -10,7 +10,9 @@ pub mod limits;
 pub mod log_levels;
 pub mod random;
 pub mod tasks;
+pub mod turns;
 
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, File, OpenMode, RealDisk, Space};
 pub use key_value::{KeyValue, SledKeyValue};
+pub use turns::Turns;

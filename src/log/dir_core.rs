@@ -2,8 +2,9 @@
 //!
 //! A write, sync, rename or removal that fails takes the directory offline for good. What was in
 //! memory may then be ahead of the disk, or the disk ahead of it; nobody uses either any more, so
-//! there is no undo code, but for one case: an append for which there is no space
-//! (`Log::append_run`). The next start reads the files.
+//! there is no undo code, but for two cases that change nothing: an append for which there is no
+//! space (`Log::append_run`), and a file that there is no space to replace ([`DirCore::replace`]).
+//! The next start reads the files.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -31,6 +32,7 @@ pub(super) struct DirCore {
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
     offline: OnceLock<String>,
+    on_offline: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Deleted partitions that may still have a line in `recovery-point-offset-checkpoint`.
     /// The number tells one deletion from a later one of the same name.
     stale_points: Mutex<BTreeMap<TopicPartition, u64>>,
@@ -49,6 +51,7 @@ impl DirCore {
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             offline: OnceLock::new(),
+            on_offline: OnceLock::new(),
             stale_points: Mutex::new(BTreeMap::new()),
             deleted_count: AtomicU64::new(0),
             checkpointing: Mutex::new(()),
@@ -66,6 +69,11 @@ impl DirCore {
 
     pub fn offline_reason(&self) -> Option<&str> {
         self.offline.get().map(String::as_str)
+    }
+
+    /// Calls `then` when the directory goes offline. The first call counts.
+    pub fn on_offline(&self, then: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.on_offline.set(then);
     }
 
     /// Makes an error of a failed read. The directory stays online: nothing was lost.
@@ -92,7 +100,11 @@ impl DirCore {
                 self.path.display()
             );
             // Only the first reason counts.
-            let _ = self.offline.set(reason);
+            if self.offline.set(reason).is_ok()
+                && let Some(on_offline) = self.on_offline.get()
+            {
+                on_offline();
+            }
             LogError::Io {
                 operation,
                 path: path.to_owned(),
@@ -123,9 +135,18 @@ impl DirCore {
         })
     }
 
-    /// Replaces a file durably.
+    /// Replaces a file durably. Where there is no space for the new content the old one stays, and
+    /// the directory is as it was.
     pub fn replace(&self, path: &Path, content: &[u8]) -> Result<(), LogError> {
-        self.change("replace", path, || self.disk.replace(path, content))
+        self.check_online()?;
+        match self.disk.replace(path, content) {
+            Err(source) if is_full(&source) => Err(LogError::Io {
+                operation: "replace",
+                path: path.to_owned(),
+                source,
+            }),
+            replaced => self.change("replace", path, || replaced),
+        }
     }
 
     pub fn remove_if_there(&self, path: &Path) -> Result<(), LogError> {
@@ -228,6 +249,11 @@ impl DirCore {
     pub fn all_logs(&self) -> Vec<Arc<Log>> {
         self.logs.lock().values().cloned().collect()
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+    kinds.contains(&error.kind())
 }
 
 fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {

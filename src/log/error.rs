@@ -36,6 +36,16 @@ pub enum LogError {
     },
 }
 
+impl LogError {
+    /// The error and its cause in one line.
+    pub fn in_full(&self) -> String {
+        match self {
+            LogError::Io { source, .. } => format!("{self}: {source}"),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Why a batch was not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {

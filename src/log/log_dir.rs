@@ -263,11 +263,23 @@ impl LogDir {
         mut opening: Opening,
     ) -> Result<(Log, Effort), LogError> {
         let dir = self.partition_dir(topic_partition);
-        let metadata = self
-            .core
-            .read_if_there(&dir.file(names::PARTITION_METADATA))?;
-        let topic_id = metadata.and_then(|m| partition_metadata::parse(&m));
-        opening.topic_id = topic_id.unwrap_or(TopicId::NONE);
+        let path = dir.file(names::PARTITION_METADATA);
+        if let Some(content) = self.core.read_if_there(&path)? {
+            let is_flushed = opening.recovery_point > Offset::ZERO;
+            opening.topic_id = match partition_metadata::parse(&content) {
+                Some(topic_id) => topic_id,
+                // Without it nobody can tell whether the records are those of today's topic.
+                None if is_flushed => {
+                    return Err(LogError::Corrupt {
+                        path,
+                        position: 0,
+                        reason: "it is not \"version: 0\" and \"topic_id: ID\"",
+                    });
+                }
+                // A power cut before the first flush leaves anything.
+                None => TopicId::NONE,
+            };
+        }
         recovery::open(dir, &opening)
     }
 
@@ -335,6 +347,30 @@ impl LogDir {
         topic_partition: &TopicPartition,
         now: TimestampMs,
     ) -> Result<Option<Deletion>, LogError> {
+        let name = names::delete_dir(topic_partition, random::uuid());
+        let taken = self.take_out(topic_partition, &name)?;
+        Ok(taken.map(|(log, path)| Deletion {
+            due: TimestampMs(now.0.saturating_add(log.config().file_delete_delay_ms)),
+            paths: vec![path],
+        }))
+    }
+
+    /// Takes a partition out whose records nobody has given up (renamed to `-stray`, as Kafka
+    /// does): its files stay. Returns where they are.
+    pub fn set_aside_log(
+        &self,
+        topic_partition: &TopicPartition,
+    ) -> Result<Option<PathBuf>, LogError> {
+        let name = names::stray_dir(topic_partition, random::uuid());
+        let taken = self.take_out(topic_partition, &name)?;
+        Ok(taken.map(|(_, path)| path))
+    }
+
+    fn take_out(
+        &self,
+        topic_partition: &TopicPartition,
+        name: &str,
+    ) -> Result<Option<(Arc<Log>, PathBuf)>, LogError> {
         let Some(log) = self.core.logs.lock().remove(topic_partition) else {
             return Ok(None);
         };
@@ -342,7 +378,6 @@ impl LogDir {
         let had_start = log.log_start_offset() > log.first_segment_offset();
         log.stop();
         let from = self.core.path.join(topic_partition.to_string());
-        let name = names::delete_dir(topic_partition, random::uuid());
         let to = self.core.path.join(name);
         self.core
             .change("rename", &from, || self.core.disk.rename(&from, &to))?;
@@ -351,11 +386,7 @@ impl LogDir {
         if had_start {
             self.core.write_log_starts()?;
         }
-        let due = TimestampMs(now.0.saturating_add(log.config().file_delete_delay_ms));
-        Ok(Some(Deletion {
-            due,
-            paths: vec![to],
-        }))
+        Ok(Some((log, to)))
     }
 
     /// What truncation took out since the last call.
@@ -422,6 +453,11 @@ impl LogDir {
     /// Why the directory is offline; `None` while it works.
     pub fn offline_reason(&self) -> Option<String> {
         self.core.offline_reason().map(str::to_owned)
+    }
+
+    /// Calls `then` when the directory goes offline.
+    pub fn on_offline(&self, then: impl Fn() + Send + Sync + 'static) {
+        self.core.on_offline(Box::new(then));
     }
 
     /// What producers may not use of the file system.

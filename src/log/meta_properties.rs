@@ -45,8 +45,10 @@ impl MetaProperties {
             .map(|(key, value)| (key.trim(), value.trim()))
             .collect();
         let get = |key| properties.get(key).copied();
-        if get("version") != Some("1") {
-            return Err("only version 1 is known");
+        match get("version") {
+            Some("1") => {}
+            Some(_) => return Err("only version 1 is known"),
+            None => return Err("it has no version"),
         }
         let node_id = get("node.id").ok_or("it has no node.id")?;
         let directory_id = match get("directory.id") {

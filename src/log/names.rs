@@ -118,10 +118,19 @@ impl DirName {
     }
 }
 
-/// The name a partition's directory gets when it is deleted. Kafka cuts the topic's name so that
-/// the whole is no longer than a file name may be.
+/// The name a partition's directory gets when it is deleted.
 pub(super) fn delete_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
-    let suffix = format!("-{}.{}-delete", topic_partition.partition, id.simple());
+    suffixed_dir(topic_partition, id, "delete")
+}
+
+/// The name it gets when nobody knows whose it is: it is kept, and never looked at again.
+pub(super) fn stray_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
+    suffixed_dir(topic_partition, id, "stray")
+}
+
+/// Kafka cuts the topic's name so that the whole is no longer than a file name may be.
+fn suffixed_dir(topic_partition: &TopicPartition, id: Uuid, what: &str) -> String {
+    let suffix = format!("-{}.{}-{what}", topic_partition.partition, id.simple());
     let topic: &str = &topic_partition.topic;
     let keep = topic.len().min(255 - suffix.len());
     format!("{}{suffix}", &topic[..keep])
@@ -169,6 +178,9 @@ mod tests {
             let name = delete_dir(&partition(topic, 123), Uuid::from_u128(7));
             assert!(name.len() <= 255);
             assert_eq!(DirName::parse(&name), DirName::Delete);
+            let name = stray_dir(&partition(topic, 123), Uuid::from_u128(7));
+            assert!(name.len() <= 255);
+            assert_eq!(DirName::parse(&name), DirName::Stray);
         }
     }
 

@@ -14,7 +14,7 @@ use std::io;
 
 use crate::host::File;
 
-use super::entries::Entries;
+use super::entries::{Entries, Entry};
 
 pub(super) const ENTRY_BYTES: u32 = 8;
 
@@ -31,7 +31,9 @@ impl OffsetEntry {
         bytes[4..].copy_from_slice(&self.position.to_be_bytes());
         bytes
     }
+}
 
+impl Entry<8> for OffsetEntry {
     fn from_bytes(bytes: &[u8; 8]) -> OffsetEntry {
         let number = u64::from_be_bytes(*bytes);
         OffsetEntry {
@@ -40,14 +42,13 @@ impl OffsetEntry {
         }
     }
 
-    /// Zeros that Kafka left behind the entries.
     fn is_padding(self, index: u32) -> bool {
         index > 0 && self.relative_offset == 0
     }
 }
 
 /// The entries in the first `bytes` of the file.
-pub(super) struct OffsetIndex<'a>(Entries<'a, 8>);
+pub(super) struct OffsetIndex<'a>(Entries<'a, OffsetEntry, 8>);
 
 impl<'a> OffsetIndex<'a> {
     pub fn new(file: &'a dyn File, bytes: u32) -> Self {
@@ -56,35 +57,26 @@ impl<'a> OffsetIndex<'a> {
 
     /// The number of entries without padding, and the last one.
     pub fn end(&self) -> io::Result<(u32, Option<OffsetEntry>)> {
-        self.partition(|_| true)
+        self.0.end()
     }
 
     /// The last entry that is not above `relative_offset`.
     pub fn floor(&self, relative_offset: u32) -> io::Result<Option<OffsetEntry>> {
-        Ok(self.partition(|e| e.relative_offset <= relative_offset)?.1)
+        Ok(self
+            .0
+            .partition(|e| e.relative_offset <= relative_offset)?
+            .1)
     }
 
     /// How many entries are below `relative_offset`, and the last of them.
     pub fn below(&self, relative_offset: u32) -> io::Result<(u32, Option<OffsetEntry>)> {
-        self.partition(|e| e.relative_offset < relative_offset)
+        self.0.partition(|e| e.relative_offset < relative_offset)
     }
 
     /// The first entry at or after a position in the log.
     pub fn at_or_after(&self, position: u32) -> io::Result<Option<OffsetEntry>> {
-        let (count, _) = self.partition(|e| e.position < position)?;
-        let entry = self.0.get(count)?.map(|b| OffsetEntry::from_bytes(&b));
-        Ok(entry.filter(|e| !e.is_padding(count)))
-    }
-
-    fn partition(
-        &self,
-        is_before: impl Fn(OffsetEntry) -> bool,
-    ) -> io::Result<(u32, Option<OffsetEntry>)> {
-        let (count, last) = self.0.partition(|index, bytes| {
-            let entry = OffsetEntry::from_bytes(bytes);
-            !entry.is_padding(index) && is_before(entry)
-        })?;
-        Ok((count, last.map(|b| OffsetEntry::from_bytes(&b))))
+        let (count, _) = self.0.partition(|e| e.position < position)?;
+        self.0.get(count)
     }
 }
 

@@ -125,6 +125,12 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
     view.pending = pending;
     view.epochs.truncate_from_end(log_end);
     view.epochs.truncate_from_start(log_start);
+    if log_end < opening.recovery_point {
+        tracing::error!(
+            dir = %dir.path().display(), %log_end, recovery_point = %opening.recovery_point,
+            "records that had been flushed are not in the files any more"
+        );
+    }
     let offsets = Offsets {
         log_start,
         log_end,

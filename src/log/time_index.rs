@@ -16,7 +16,7 @@ use std::io;
 use crate::host::File;
 use crate::types::TimestampMs;
 
-use super::entries::Entries;
+use super::entries::{Entries, Entry};
 
 pub(super) const ENTRY_BYTES: u32 = 12;
 
@@ -33,7 +33,9 @@ impl TimeEntry {
         bytes[8..].copy_from_slice(&self.relative_offset.to_be_bytes());
         bytes
     }
+}
 
+impl Entry<12> for TimeEntry {
     fn from_bytes(bytes: &[u8; 12]) -> TimeEntry {
         let [timestamp @ .., a, b, c, d] = *bytes;
         TimeEntry {
@@ -48,7 +50,7 @@ impl TimeEntry {
 }
 
 /// The entries in the first `bytes` of the file.
-pub(super) struct TimeIndex<'a>(Entries<'a, 12>);
+pub(super) struct TimeIndex<'a>(Entries<'a, TimeEntry, 12>);
 
 impl<'a> TimeIndex<'a> {
     pub fn new(file: &'a dyn File, bytes: u32) -> Self {
@@ -57,28 +59,17 @@ impl<'a> TimeIndex<'a> {
 
     /// The number of entries without padding, and the last one.
     pub fn end(&self) -> io::Result<(u32, Option<TimeEntry>)> {
-        self.partition(|_| true)
+        self.0.end()
     }
 
     /// The last entry before the timestamp: what it names is too old, what follows may not be.
     pub fn before(&self, timestamp: TimestampMs) -> io::Result<Option<TimeEntry>> {
-        Ok(self.partition(|e| e.timestamp < timestamp)?.1)
+        Ok(self.0.partition(|e| e.timestamp < timestamp)?.1)
     }
 
     /// How many entries are below `relative_offset`, and the last of them.
     pub fn below(&self, relative_offset: u32) -> io::Result<(u32, Option<TimeEntry>)> {
-        self.partition(|e| e.relative_offset < relative_offset)
-    }
-
-    fn partition(
-        &self,
-        is_before: impl Fn(TimeEntry) -> bool,
-    ) -> io::Result<(u32, Option<TimeEntry>)> {
-        let (count, last) = self.0.partition(|index, bytes| {
-            let entry = TimeEntry::from_bytes(bytes);
-            !entry.is_padding(index) && is_before(entry)
-        })?;
-        Ok((count, last.map(|b| TimeEntry::from_bytes(&b))))
+        self.0.partition(|e| e.relative_offset < relative_offset)
     }
 }
 

@@ -117,6 +117,13 @@ impl FetchSessionCache {
         self.sessions.is_empty()
     }
 
+    /// How many partitions a session has.
+    pub fn partitions_of(&self, id: i32) -> usize {
+        self.sessions
+            .get(&id)
+            .map_or(0, |session| session.order.len())
+    }
+
     /// Takes a request's changes into its session, and gives what is to be read, in order.
     pub fn begin(
         &mut self,

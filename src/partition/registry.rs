@@ -2,14 +2,15 @@
 //!
 //! 1. A partition is here if and only if the last applied image has a replica of it on this broker
 //!    and its log could be opened.
-//! 2. What is on disk and not in the metadata is left alone, and said so once.
+//! 2. What is on disk and not in the metadata is left alone, and said so once. Where a topic of
+//!    that name is made, records of another id are set aside and kept.
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 //! 4. This broker leads nothing before the metadata has its registration of this run
 //!    (`Surroundings::is_registered_in`).
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -43,6 +44,8 @@ pub struct Partitions {
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
     /// Logs that were found on disk and belong to no partition yet.
     found: Mutex<HashMap<TopicPartition, Found>>,
+    /// Directories that could not be opened: nothing new may be made in their place.
+    unopened: Mutex<HashSet<TopicPartition>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     /// Those that have something to flush and a limit for how long it may wait, and since when.
     unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
@@ -84,6 +87,7 @@ impl Partitions {
             is_registered: AtomicBool::new(false),
             by_topic: RwLock::default(),
             found: Mutex::default(),
+            unopened: Mutex::default(),
             deletions: Mutex::default(),
             unflushed: Mutex::default(),
             has_flush_ms: AtomicBool::new(false),
@@ -205,7 +209,10 @@ impl Partitions {
                 };
                 self.found.lock().insert(topic_partition, found);
             }
-            Err(error) => tracing::error!(%topic_partition, "cannot be opened: {error}"),
+            Err(error) => {
+                tracing::error!(%topic_partition, "cannot be opened: {}", error.in_full());
+                self.unopened.lock().insert(topic_partition);
+            }
         }
     }
 
@@ -343,7 +350,7 @@ impl Partitions {
         } = match opened {
             Ok(found) => found,
             Err(error) => {
-                tracing::error!(%topic_partition, "cannot be made: {error}");
+                tracing::error!(%topic_partition, "cannot be made: {}", error.in_full());
                 return None;
             }
         };
@@ -383,9 +390,13 @@ impl Partitions {
         topic_id: TopicId,
         config: &PartitionConfig,
     ) -> Result<Found, LogError> {
-        // An older topic of the same name is in the way; the metadata says that it is gone.
+        if self.unopened.lock().contains(topic_partition) {
+            return Err(LogError::Closed {
+                topic_partition: topic_partition.clone(),
+            });
+        }
         if let Some(old) = self.found.lock().remove(topic_partition) {
-            self.delete(&old.log_dir, topic_partition);
+            self.make_way(&old, topic_partition)?;
         }
         let working = self
             .log_dirs
@@ -400,6 +411,23 @@ impl Partitions {
             log_dir,
             high_watermark: None,
         })
+    }
+
+    /// Takes away what has the name of a new partition and is not of its topic. Records are kept:
+    /// that the metadata does not know them may be the metadata's loss.
+    fn make_way(&self, old: &Found, topic_partition: &TopicPartition) -> Result<(), LogError> {
+        if old.log.log_end_offset() == Offset::ZERO {
+            self.delete(&old.log_dir, topic_partition);
+            return Ok(());
+        }
+        if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
+            let (id, path) = (old.log.topic_id(), path.display());
+            tracing::warn!(
+                %topic_partition, %id, %path,
+                "records of another topic of this name were set aside and are kept"
+            );
+        }
+        Ok(())
     }
 
     fn remove_all_but(&self, image: &MetadataImage) {

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use openraft::error::{CheckIsLeaderError, ClientWriteError, RaftError};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::host::turns;
 use crate::metadata::{ImageDelta, MetadataImage, MetadataRecord, Plan, bootstrap_records};
 
 use super::QuorumError;
@@ -116,7 +117,8 @@ impl Controller {
                     refuse_all(&mut waiting, || same(&error));
                     break;
                 }
-                let group = self.plan_group(&mut waiting);
+                // Thousands of topics may be planned at once.
+                let group = turns::in_place(|| self.plan_group(&mut waiting));
                 self.commit_group(group).await;
                 while let Ok(job) = jobs.try_recv() {
                     waiting.push_back(job);

@@ -12,7 +12,7 @@ use openraft::{
     AnyError, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, StorageIOError,
 };
 
-use crate::host::tasks;
+use crate::host::{tasks, turns};
 use crate::metadata::{ApplyError, ImageDelta, MetadataImage};
 
 use super::QuorumError;
@@ -111,7 +111,7 @@ impl RaftStateMachine<Types> for StateMachine {
         let mut applied_entries = Vec::new();
         for entry in entries {
             let log_id = entry.log_id;
-            let applied = self.apply_entry(entry, &mut delta);
+            let applied = turns::in_place(|| self.apply_entry(entry, &mut delta));
             let applied =
                 applied.map_err(|error| StorageIOError::apply(log_id, AnyError::new(&error)))?;
             applied_entries.push(applied);

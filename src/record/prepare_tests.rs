@@ -585,6 +585,26 @@ fn an_accepted_body_is_not_copied() {
 }
 
 #[test]
+fn a_limit_ends_the_decompression() {
+    let topic_partition = topic_partition();
+    let rules = rules(&topic_partition);
+    let records: Vec<_> = (0..5000).map(|i| record(i, Some("k"), 0)).collect();
+    for codec in Compression::ALL
+        .into_iter()
+        .filter(|codec| *codec != Compression::None)
+    {
+        let bytes = Bytes::from(raw(&records).in_codec(codec).bytes());
+        let mut scratch = Scratch::new();
+        scratch.limit(20_000);
+        assert!(prepare(bytes.clone(), &rules, NOW, &mut scratch).is_err());
+        assert_eq!(scratch.room(), None);
+        scratch.limit(100_000);
+        assert!(prepare(bytes, &rules, NOW, &mut scratch).is_ok());
+        assert!(scratch.room().is_some_and(|room| room > 0 && room < 80_000));
+    }
+}
+
+#[test]
 fn the_maximum_timestamp_is_corrected() {
     let records: Vec<_> = [(0, 2), (1, 9), (2, 9)]
         .map(|(i, ms)| record(i, Some("k"), ms))

@@ -95,15 +95,31 @@ impl Input for &[u8] {
 pub struct Scratch {
     decompressor: Decompressor,
     chunk: Box<[u8]>,
+    /// What may still be decompressed.
+    room_bytes: usize,
+    is_exceeded: bool,
 }
 
 impl Scratch {
     const CHUNK_BYTES: usize = 16 * 1024;
 
+    /// From now on no more than about `bytes` are decompressed. A batch that has more is rejected
+    /// for whatever reason, and [`Scratch::room`] is `None`.
+    pub fn limit(&mut self, bytes: usize) {
+        (self.room_bytes, self.is_exceeded) = (bytes, false);
+    }
+
+    /// What is left of the limit; `None` once a batch had more.
+    pub fn room(&self) -> Option<usize> {
+        (!self.is_exceeded).then_some(self.room_bytes)
+    }
+
     pub fn new() -> Scratch {
         Scratch {
             decompressor: Decompressor::new(),
             chunk: vec![0; Self::CHUNK_BYTES].into_boxed_slice(),
+            room_bytes: usize::MAX,
+            is_exceeded: false,
         }
     }
 }
@@ -116,6 +132,7 @@ impl Default for Scratch {
 
 /// The decompressed bytes of a body, a chunk at a time.
 pub(super) struct Decompressed<'a> {
+    codec: Compression,
     body: &'a [u8],
     scratch: &'a mut Scratch,
     start: usize,
@@ -132,6 +149,7 @@ impl<'a> Decompressed<'a> {
     ) -> Result<Decompressed<'a>, RecordFault> {
         scratch.decompressor.start(codec, &mut body)?;
         Ok(Decompressed {
+            codec,
             body,
             scratch,
             start: 0,
@@ -148,10 +166,19 @@ impl Input for Decompressed<'_> {
             self.scratch.chunk.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
             while self.end < bytes && self.fault.is_none() {
+                if self.scratch.room_bytes == 0 {
+                    self.scratch.is_exceeded = true;
+                    let codec = self.codec;
+                    self.fault = Some(CompressionError::Cut { codec });
+                    break;
+                }
                 let room = &mut self.scratch.chunk[self.end..];
                 match self.scratch.decompressor.read(&mut self.body, room) {
                     Ok(0) => break,
-                    Ok(bytes) => self.end += bytes,
+                    Ok(bytes) => {
+                        self.end += bytes;
+                        self.scratch.room_bytes = self.scratch.room_bytes.saturating_sub(bytes);
+                    }
                     Err(fault) => self.fault = Some(fault),
                 }
             }

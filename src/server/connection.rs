@@ -17,10 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::frames::{FrameBudget, FrameError, FrameReader, RequestFrame, SMALL_FRAME_BYTES};
+use super::budget::{FrameBudget, Place};
+use super::frames::{FrameError, FrameReader, RequestFrame, SMALL_FRAME_BYTES, told};
 use super::send::send_chunks;
 use crate::api::{Answer, Chunk, CloseReason, Connection, Order, Reply};
 
@@ -49,7 +50,7 @@ pub trait Service: Send + Sync + 'static {
     fn order(&self, frame: &[u8]) -> Order;
 
     /// Runs a request's first stage.
-    fn call(&self, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
+    fn call(self: &Arc<Self>, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
 
     /// The connection has ended, at whichever end.
     fn ended(&self, _connection: &Arc<Connection>) {}
@@ -64,8 +65,6 @@ pub enum Ended {
     Idle,
     #[error("a request stopped arriving half-way")]
     Stalled,
-    #[error("a large request came so slowly that it kept others from the memory it held")]
-    InTheWay,
     #[error("the node stops")]
     Stopping,
     #[error("{0}")]
@@ -121,7 +120,7 @@ struct State<S> {
     /// The newest unanswered request runs alone.
     alone: bool,
     /// Its frame's part of the budget: such a request may use its bytes until it is answered.
-    alone_budget: Option<OwnedSemaphorePermit>,
+    alone_budget: Option<Place>,
     /// Set once no more requests are taken; answered in order before the connection ends.
     ending: Option<Ended>,
     /// A frame that runs alone and waits for those before it.
@@ -148,9 +147,11 @@ impl<S: Service> State<S> {
             while self.start_buffered() {
                 tokio::task::yield_now().await;
             }
+            let eviction = self.reader.eviction();
             let sent = tokio::select! {
                 biased;
                 sent = self.send_ready(idle_max) => sent,
+                () = told(eviction) => return Ended::Frame(FrameError::InTheWay),
                 _ = stopping.wait_for(|stop| *stop) => return Ended::Stopping,
             };
             match sent {
@@ -175,14 +176,14 @@ impl<S: Service> State<S> {
                     self.unanswered[0].answer = Answer::Ready(reply);
                 }
                 Event::Read(Ok(())) => last_activity = Instant::now(),
-                Event::Read(Err(error)) => self.end(error.into()),
+                Event::Read(Err(error)) => {
+                    self.reader.give_up();
+                    self.end(error.into());
+                }
                 Event::TimerFired => {
                     let quiet = last_activity.elapsed();
                     if quiet >= idle_max {
                         return Ended::Idle;
-                    }
-                    if self.reader.is_in_the_way() {
-                        return Ended::InTheWay;
                     }
                     let waits_for_client = self.unanswered.is_empty() && self.reader.is_in_frame();
                     if waits_for_client && quiet >= STALL_MAX {
@@ -305,11 +306,13 @@ impl<S: Service> State<S> {
             && !self.reader.is_at_end()
             && self.held.is_none()
             && self.has_room();
+        let eviction = self.reader.eviction().filter(|_| !may_read);
         let front = self.unanswered.front_mut();
         tokio::select! {
             biased;
             reply = next_reply(front) => Event::Reply(reply),
             read = self.reader.read_from(&self.stream), if may_read => Event::Read(read),
+            () = told(eviction) => Event::Read(Err(FrameError::InTheWay)),
             () = timer => Event::TimerFired,
             _ = stopping.wait_for(|stop| *stop) => Event::Stopping,
         }

@@ -3,23 +3,20 @@
 //!
 //! 1. Memory is taken for a frame only after its length was found to be within
 //!    `socket.request.max.bytes`, and for a large frame only after the budget of all connections
-//!    (`queued.max.request.bytes`) has room for it.
-//! 2. The budget is asked once as much of a large frame is here as a small one may have: what is
-//!    announced and not sent keeps nobody waiting.
-//! 3. A frame that holds a part of the budget while others wait for theirs must keep a pace.
-//! 4. A connection without a frame under way holds no buffer.
+//!    (`queued.max.request.bytes`) has room for it; see [`super::budget`].
+//! 2. The budget is asked once as much of a large frame is here as a small one may have, and again
+//!    whenever the buffer has to grow.
+//! 3. A connection without a frame under way holds no buffer.
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
+use tokio::sync::Notify;
+
+use super::budget::{FrameBudget, MEDIUM_FRAME_BYTES, Place};
+use crate::host::turns;
 
 /// How much is read at once when no length is known yet.
 const READ_BYTES: usize = 16 * 1024;
@@ -28,80 +25,19 @@ const READ_BYTES: usize = 16 * 1024;
 /// connections, and a heartbeat must get through while large requests queue for memory.
 pub const SMALL_FRAME_BYTES: usize = 64 * 1024;
 
-/// One permit of the budget is this many bytes, because a semaphore counts to 2^61 but takes
-/// only 2^32 permits at a time.
-const PERMIT_BYTES: usize = 1024;
-
-/// How fast a large frame must arrive when others wait for the memory it holds.
-const PACE_BYTES_PER_S: usize = 64 * 1024;
-const PACE_GRACE: Duration = Duration::from_secs(30);
-
-/// The memory that request frames of all connections may take.
-#[derive(Clone)]
-pub struct FrameBudget {
-    permits: Arc<Semaphore>,
-    permits_max: u32,
-    waiting: Arc<AtomicUsize>,
-}
-
-type Reservation = Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send>>;
-
-/// Counts one that waits for the budget.
-struct Waiting(Arc<AtomicUsize>);
-
-impl Waiting {
-    fn new(waiting: &Arc<AtomicUsize>) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(waiting.clone())
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl FrameBudget {
-    pub fn new(bytes: usize) -> Self {
-        let permits_max = (bytes / PERMIT_BYTES).clamp(1, u32::MAX as usize) as u32;
-        FrameBudget {
-            permits: Arc::new(Semaphore::new(permits_max as usize)),
-            permits_max,
-            waiting: Arc::default(),
-        }
-    }
-
-    /// Waits until there is room for a frame of `len` bytes. A frame larger than the whole budget
-    /// gets all of it.
-    fn reserve(&self, len: usize) -> Reservation {
-        let permits = u32::try_from(len.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
-        let permits = permits.min(self.permits_max);
-        let semaphore = self.permits.clone();
-        let waiting = Waiting::new(&self.waiting);
-        Box::pin(async move {
-            let permit = semaphore.acquire_many_owned(permits).await;
-            drop(waiting);
-            permit.expect("never closed")
-        })
-    }
-
-    fn is_waited_for(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
-    }
-}
-
 /// A request as it came in, without its length prefix.
 pub struct RequestFrame {
     pub bytes: Bytes,
     /// Given back when its bytes are no longer needed.
-    pub budget: Option<OwnedSemaphorePermit>,
+    pub budget: Option<Place>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     #[error("a request of {len} bytes was announced; socket.request.max.bytes is {max}")]
     Length { len: i32, max: usize },
+    #[error("a large request came so slowly that it kept others from the memory it held")]
+    InTheWay,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -110,11 +46,10 @@ pub enum FrameError {
 pub struct FrameReader {
     buffer: BytesMut,
     budget: FrameBudget,
-    reserved: Option<OwnedSemaphorePermit>,
-    /// Kept from one call to the next, or its place in the queue would be lost.
-    reserving: Option<Reservation>,
-    /// When the budget gave its part to the frame under way.
-    reserved_at: Instant,
+    /// Of the frame under way, when it is large.
+    place: Option<Place>,
+    /// It waits for memory, not for the client.
+    is_held_back: bool,
     frame_bytes_max: usize,
     at_end: bool,
 }
@@ -124,9 +59,8 @@ impl FrameReader {
         FrameReader {
             buffer: BytesMut::new(),
             budget,
-            reserved: None,
-            reserving: None,
-            reserved_at: Instant::now(),
+            place: None,
+            is_held_back: false,
             frame_bytes_max,
             at_end: false,
         }
@@ -139,15 +73,19 @@ impl FrameReader {
 
     /// The peer is to send the rest of a frame, and nothing here keeps it from that.
     pub fn is_in_frame(&self) -> bool {
-        !self.buffer.is_empty() && self.reserving.is_none()
+        !self.buffer.is_empty() && !self.is_held_back
     }
 
-    /// The frame under way comes so slowly that it keeps others from the memory they wait for.
-    pub fn is_in_the_way(&self) -> bool {
-        let pace = Duration::from_secs((self.buffer.len() / PACE_BYTES_PER_S) as u64);
-        self.reserved.is_some()
-            && self.budget.is_waited_for()
-            && self.reserved_at.elapsed() > PACE_GRACE + pace
+    /// Told when the frame under way must give up its memory.
+    pub fn eviction(&self) -> Option<Arc<Notify>> {
+        self.place.as_ref().map(Place::evicted)
+    }
+
+    /// Forgets the frame under way.
+    pub fn give_up(&mut self) {
+        self.buffer = BytesMut::new();
+        self.place = None;
+        self.is_held_back = false;
     }
 
     /// The next whole frame that is buffered already.
@@ -165,7 +103,7 @@ impl FrameReader {
         }
         Ok(Some(RequestFrame {
             bytes,
-            budget: self.reserved.take(),
+            budget: self.place.take(),
         }))
     }
 
@@ -188,14 +126,22 @@ impl FrameReader {
     pub async fn read_from(&mut self, stream: &TcpStream) -> Result<(), FrameError> {
         loop {
             // First of all, so that who is quiet holds no buffer.
-            stream.readable().await?;
+            tokio::select! {
+                ready = stream.readable() => ready?,
+                () = told(self.eviction()) => return Err(FrameError::InTheWay),
+            }
             self.make_room().await?;
             match stream.try_read_buf(&mut self.buffer) {
                 Ok(0) => {
                     self.at_end = true;
                     return Ok(());
                 }
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    if let Some(place) = &self.place {
+                        place.arrived(self.buffer.len());
+                    }
+                    return Ok(());
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if self.buffer.is_empty() {
                         self.buffer = BytesMut::new();
@@ -210,29 +156,58 @@ impl FrameReader {
     /// Makes the buffer hold the frame under way or its beginning, or a first read if there is
     /// none.
     async fn make_room(&mut self) -> Result<(), FrameError> {
-        let mut wanted = match self.announced_len()? {
-            Some(len) => 4 + len,
+        let wanted = match self.announced_len()? {
             None => READ_BYTES,
+            Some(len) if 4 + len <= SMALL_FRAME_BYTES => 4 + len,
+            Some(_) if self.buffer.len() < SMALL_FRAME_BYTES => SMALL_FRAME_BYTES,
+            Some(_) if self.buffer.len() < self.buffer.capacity() => return Ok(()),
+            Some(len) => self.reserve(4 + len).await,
         };
-        if wanted > SMALL_FRAME_BYTES && self.reserved.is_none() {
-            if self.buffer.len() < SMALL_FRAME_BYTES {
-                wanted = SMALL_FRAME_BYTES;
-            } else {
-                let budget = &self.budget;
-                let reserving = self.reserving.get_or_insert_with(|| budget.reserve(wanted));
-                self.reserved = Some(reserving.await);
-                self.reserving = None;
-                self.reserved_at = Instant::now();
-            }
+        if self.buffer.capacity() < wanted || self.buffer.capacity() == self.buffer.len() {
+            self.grow_to(wanted.max(self.buffer.len() + 1));
         }
-        if self.buffer.capacity() >= wanted && self.buffer.capacity() > self.buffer.len() {
-            return Ok(());
-        }
-        let mut larger = BytesMut::with_capacity(wanted.max(self.buffer.len() + 1));
-        larger.extend_from_slice(&self.buffer);
-        self.buffer = larger;
         Ok(())
     }
+
+    /// Waits until the buffer may grow by a step, and says how large it may become.
+    async fn reserve(&mut self, whole: usize) -> usize {
+        let place = self.place.get_or_insert_with(|| self.budget.enter(whole));
+        let step = next_step(self.buffer.len(), whole);
+        self.is_held_back = true;
+        place.arrived(self.buffer.len());
+        place.hold(step).await;
+        self.is_held_back = false;
+        step
+    }
+
+    fn grow_to(&mut self, bytes: usize) {
+        let mut copy = || {
+            let mut larger = BytesMut::with_capacity(bytes);
+            larger.extend_from_slice(&self.buffer);
+            self.buffer = larger;
+        };
+        if bytes > MEDIUM_FRAME_BYTES {
+            turns::in_place(copy);
+        } else {
+            copy();
+        }
+    }
+}
+
+/// Completes when a frame that has a place is told to give it up.
+pub async fn told(eviction: Option<Arc<Notify>>) {
+    match eviction {
+        Some(eviction) => eviction.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How large the buffer of a large frame becomes when `len` bytes of it are here.
+fn next_step(len: usize, whole: usize) -> usize {
+    if whole <= MEDIUM_FRAME_BYTES {
+        return whole;
+    }
+    whole.min(MEDIUM_FRAME_BYTES.max(2 * len))
 }
 
 #[cfg(test)]
@@ -265,7 +240,7 @@ mod tests {
     #[tokio::test]
     async fn frames_come_whole_however_they_arrive() {
         let (mut client, server) = pair().await;
-        let mut reader = FrameReader::new(FrameBudget::new(1 << 20), 1 << 20);
+        let mut reader = FrameReader::new(FrameBudget::new(4 << 20, 1 << 20), 1 << 20);
         let large = vec![7u8; 300_000];
         let mut sent = vec![0, 0, 0, 2, b'a', b'b', 0, 0, 0, 1, b'c'];
         sent.extend_from_slice(&(large.len() as i32).to_be_bytes());
@@ -298,28 +273,60 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn large_frames_share_the_budget() {
-        let budget = FrameBudget::new(1 << 20);
+        // A quarter of it has room for one frame of a megabyte.
+        let budget = FrameBudget::new(4 << 20, 1 << 20);
         let (little, _client, _server) = announced(&budget, 1000).await;
         assert!(
-            little.reserved.is_none(),
+            little.place.is_none(),
             "it has sent too little to be given any"
         );
         let (mut first, _client, server) = announced(&budget, SMALL_FRAME_BYTES + 9).await;
         first.read_from(&server).await.unwrap();
-        assert!(first.reserved.is_some() && first.is_in_frame());
-        let (mut second, _client, server) = announced(&budget, SMALL_FRAME_BYTES + 9).await;
-        let waited = tokio::time::timeout(PACE_GRACE, second.read_from(&server)).await;
-        assert!(waited.is_err() && budget.is_waited_for());
+        assert!(first.place.is_some() && first.is_in_frame());
+        let (mut second, _client, second_server) = announced(&budget, SMALL_FRAME_BYTES + 9).await;
+        let told = tokio::select! {
+            read = second.read_from(&second_server) => panic!("there is no room: {read:?}"),
+            read = first.read_from(&server) => read,
+        };
+        assert!(matches!(told, Err(FrameError::InTheWay)), "{told:?}");
         assert!(
             !second.is_in_frame(),
             "it is not the client that is waited for"
         );
-        assert!(!first.is_in_the_way());
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert!(first.is_in_the_way() && !second.is_in_the_way());
-        drop(first);
-        second.read_from(&server).await.unwrap();
-        assert!(second.reserved.is_some() && !budget.is_waited_for());
+        first.give_up();
+        second.read_from(&second_server).await.unwrap();
+        assert!(second.is_in_frame());
+    }
+
+    #[tokio::test]
+    async fn a_buffer_grows_with_what_has_arrived() {
+        let (mut client, server) = pair().await;
+        let whole = 10 << 20;
+        let mut reader = FrameReader::new(FrameBudget::new(40 << 20, whole), whole);
+        client
+            .write_all(&(whole as i32).to_be_bytes())
+            .await
+            .unwrap();
+        let sending = crate::host::tasks::spawn(async move {
+            for _ in 0..80 {
+                client.write_all(&[7; 128 << 10]).await.unwrap();
+            }
+            client
+        });
+        let frame = loop {
+            if let Some(frame) = reader.next_buffered().unwrap() {
+                break frame;
+            }
+            reader.read_from(&server).await.unwrap();
+            let (capacity, arrived) = (reader.buffer.capacity(), reader.buffer.len());
+            assert!(
+                capacity <= (2 * arrived).max(MEDIUM_FRAME_BYTES),
+                "{capacity} for {arrived}"
+            );
+        };
+        assert!(frame.budget.is_some() && frame.bytes.len() == whole);
+        assert!(frame.bytes.iter().all(|byte| *byte == 7));
+        sending.await.unwrap();
     }
 
     #[tokio::test]
@@ -327,7 +334,7 @@ mod tests {
         for len in [0i32, -1, 1025, i32::MAX, i32::MIN] {
             let (mut client, server) = pair().await;
             client.write_all(&len.to_be_bytes()).await.unwrap();
-            let mut reader = FrameReader::new(FrameBudget::new(1 << 20), 1024);
+            let mut reader = FrameReader::new(FrameBudget::new(4 << 20, 1 << 20), 1024);
             let error = next(&mut reader, &server).await.unwrap_err();
             assert!(matches!(error, FrameError::Length { len: seen, max: 1024 } if seen == len));
         }

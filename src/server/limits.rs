@@ -30,7 +30,7 @@ pub struct Place {
 /// Why a connection is turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TurnedAway {
-    #[error("the node has max.connections={max} connections")]
+    #[error("the node has {max} connections, all that max.connections or its file handles allow")]
     Total { max: usize },
     #[error("{ip} has max.connections.per.ip={max} connections")]
     PerIp { ip: IpAddr, max: usize },

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
+use super::budget::FrameBudget;
 use super::connection::{ConnectionSettings, Service, serve};
-use super::frames::FrameBudget;
 use super::limits::ConnectionLimits;
+use super::log_pace::LogPace;
 use crate::api::{Connection, ConnectionKind};
 use crate::host::tasks;
 
@@ -36,6 +38,7 @@ pub struct Bound {
     name: Arc<str>,
     kind: ConnectionKind,
     listener: TcpListener,
+    turned_away: LogPace,
 }
 
 /// Binds `address` for the listener `name`.
@@ -58,6 +61,7 @@ pub fn bind(
         name: name.into(),
         kind,
         listener,
+        turned_away: LogPace::default(),
     })
 }
 
@@ -105,7 +109,10 @@ impl Bound {
         let place = match settings.limits.enter(peer.ip()) {
             Ok(place) => place,
             Err(turned_away) => {
-                tracing::info!(listener = &*self.name, %peer, "turned away: {turned_away}");
+                if let Some(left_out) = self.turned_away.admit(Instant::now()) {
+                    let listener = &*self.name;
+                    tracing::info!(listener, %peer, left_out, "turned away: {turned_away}");
+                }
                 return;
             }
         };

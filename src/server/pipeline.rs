@@ -1,5 +1,9 @@
 //! What every request passes: header, API table, layout, handler. Decoding and encoding are the
 //! API's own (`api::codec`).
+//!
+//! 1. A request whose work is not bounded to about a millisecond gets a turn to run apart from the
+//!    workers (`host::turns`): those of APIs with [`Work::Long`], and large ones of any API. What a
+//!    short one may still ask for, its handler decides (batches to decompress, fetch sessions).
 
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,11 +12,13 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::StrBytes;
+use tokio::time::Instant;
 
 use super::connection::Service;
 use super::frames::{RequestFrame, SMALL_FRAME_BYTES};
+use super::log_pace::LogPace;
 use crate::api::{
-    self, Answer, Chunk, CloseReason, Connection, ConnectionKind, Context, Node, Order, Reply,
+    self, Answer, Chunk, CloseReason, Connection, ConnectionKind, Context, Node, Order, Reply, Work,
 };
 use crate::host::Clock;
 use crate::peer::{
@@ -22,6 +28,13 @@ use crate::peer::{
 use crate::quorum::Endpoint;
 use crate::types::Offset;
 use crate::wire::{self, RequestHeader};
+
+/// A request of fewer bytes has few elements, whatever they are.
+const TINY_BYTES: usize = 1024;
+/// More than this is not copied, checked and written within a millisecond.
+const SHORT_BYTES_MAX: usize = 2 << 20;
+/// The same of elements: topics, partitions, members.
+const SHORT_ELEMENTS_MAX: usize = 1000;
 
 /// How long a controller may take with a request that is passed on.
 const FORWARD_MAX: Duration = Duration::from_secs(30);
@@ -33,6 +46,7 @@ pub struct Pipeline {
     endpoint: Arc<Endpoint>,
     clock: Arc<dyn Clock>,
     this: Weak<Pipeline>,
+    closings: LogPace,
 }
 
 impl Pipeline {
@@ -42,12 +56,32 @@ impl Pipeline {
             endpoint,
             clock,
             this: this.clone(),
+            closings: LogPace::default(),
         })
     }
 
     /// From now on everything is answered.
     pub fn serve(&self, node: &Arc<Node>) {
         let _ = self.node.set(node.clone());
+    }
+
+    fn run(&self, connection: &Arc<Connection>, frame: RequestFrame) -> Answer {
+        let called = catch_unwind(AssertUnwindSafe(|| self.answer(connection, &frame.bytes)));
+        match called {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(reason)) => {
+                if let Some(left_out) = self.closings.admit(Instant::now()) {
+                    let peer = connection.peer;
+                    tracing::info!(%peer, left_out, "closing the connection: {reason}");
+                }
+                Answer::Ready(Reply::Close(reason))
+            }
+            // The panic hook has logged where; one request's bug ends one connection.
+            Err(_) => Answer::Ready(Reply::Close(CloseReason::Internal {
+                api: "?",
+                version: -1,
+            })),
+        }
     }
 
     fn answer(&self, connection: &Arc<Connection>, frame: &Bytes) -> Result<Answer, CloseReason> {
@@ -145,10 +179,19 @@ impl Pipeline {
 
     /// The answer's frame without its length; `None` when the connection would have been closed.
     async fn answer_whole(&self, connection: &Arc<Connection>, frame: &Bytes) -> Option<Bytes> {
-        let reply = match self.answer(connection, frame) {
-            Ok(Answer::Ready(reply)) => reply,
-            Ok(Answer::Later(stage) | Answer::Alone(stage)) => stage.await,
-            Err(_) => return None,
+        let turns = self.node.get().map(|node| &node.turns);
+        let turns = turns.filter(|_| is_long(frame));
+        let called = match turns {
+            Some(turns) => turns.run(|| self.answer(connection, frame)).await,
+            None => self.answer(connection, frame),
+        };
+        let reply = match (called, turns) {
+            (Ok(Answer::Ready(reply)), _) => reply,
+            (Ok(Answer::Later(stage) | Answer::Alone(stage)), Some(turns)) => {
+                turns.run_steps(stage).await
+            }
+            (Ok(Answer::Later(stage) | Answer::Alone(stage)), None) => stage.await,
+            (Err(_), _) => return None,
         };
         let Reply::Send(frame) = reply else {
             return None;
@@ -220,27 +263,37 @@ fn apart_from(client_id: StrBytes, frame_bytes: usize) -> StrBytes {
     StrBytes::from_string(client_id.to_string())
 }
 
+/// Whether the work of a request is more than a worker should do between two looks at its sockets.
+fn is_long(frame: &[u8]) -> bool {
+    let row = key_and_version(frame).and_then(|(api_key, _)| api::find(api_key));
+    row.is_some_and(|row| match row.work {
+        Work::Long => true,
+        Work::Short if frame.len() <= TINY_BYTES => false,
+        Work::Short => {
+            frame.len() > SHORT_BYTES_MAX || !wire::has_few_elements(frame, SHORT_ELEMENTS_MAX)
+        }
+    })
+}
+
 impl Service for Pipeline {
     fn order(&self, frame: &[u8]) -> Order {
         let row = key_and_version(frame).and_then(|(api_key, _)| api::find(api_key));
         row.map_or(Order::Alone, |row| row.order)
     }
 
-    fn call(&self, connection: &Arc<Connection>, frame: RequestFrame) -> Answer {
-        let bytes = frame.bytes;
-        let called = catch_unwind(AssertUnwindSafe(|| self.answer(connection, &bytes)));
-        match called {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(reason)) => {
-                tracing::info!(peer = %connection.peer, "closing the connection: {reason}");
-                Answer::Ready(Reply::Close(reason))
+    fn call(self: &Arc<Self>, connection: &Arc<Connection>, frame: RequestFrame) -> Answer {
+        let long = || is_long(&frame.bytes);
+        let Some(node) = self.node.get().filter(|_| long()).cloned() else {
+            return self.run(connection, frame);
+        };
+        let (pipeline, connection) = (self.clone(), connection.clone());
+        Answer::Alone(Box::pin(async move {
+            let turns = &node.turns;
+            match turns.run(|| pipeline.run(&connection, frame)).await {
+                Answer::Ready(reply) => reply,
+                Answer::Later(stage) | Answer::Alone(stage) => turns.run_steps(stage).await,
             }
-            // The panic hook has logged where; one request's bug ends one connection.
-            Err(_) => Answer::Ready(Reply::Close(CloseReason::Internal {
-                api: "?",
-                version: -1,
-            })),
-        }
+        }))
     }
 
     fn ended(&self, connection: &Arc<Connection>) {
@@ -256,4 +309,43 @@ fn key_and_version(frame: &[u8]) -> Option<(i16, i16)> {
         i16::from_be_bytes([bytes[0], bytes[1]]),
         i16::from_be_bytes([bytes[2], bytes[3]]),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request of `api` with the topics of `body`.
+    fn frame(api: &str, version: i16, topics: usize) -> Vec<u8> {
+        let layout = wire::api_by_name(api).unwrap();
+        let name = b"\0\x03abc\0\0\0\0";
+        let mut frame = Vec::new();
+        frame.extend(layout.key.to_be_bytes());
+        frame.extend(version.to_be_bytes());
+        frame.extend([0, 0, 0, 1, 0xff, 0xff]);
+        frame.extend([0xff; 4]);
+        frame.extend((topics as i32).to_be_bytes());
+        for _ in 0..topics {
+            frame.extend(name);
+        }
+        frame
+    }
+
+    #[test]
+    fn what_may_take_long_does_not_run_on_a_worker() {
+        // ListOffsets v1: replica_id, [topic]
+        assert!(!is_long(&frame("ListOffsets", 1, 1)));
+        assert!(!is_long(&frame("ListOffsets", 1, SHORT_ELEMENTS_MAX)));
+        assert!(is_long(&frame("ListOffsets", 1, SHORT_ELEMENTS_MAX + 1)));
+        assert!(is_long(&frame("DescribeConfigs", 1, 0)));
+        assert!(is_long(&frame("CreateTopics", 2, 1)));
+        let mut large = frame("Produce", 3, 0);
+        assert!(!is_long(&large));
+        large.resize(SHORT_BYTES_MAX + 1, 0);
+        assert!(is_long(&large));
+        assert!(
+            !is_long(b""),
+            "it is answered with the end of the connection"
+        );
+    }
 }

@@ -49,6 +49,17 @@ pub fn conform(frame: &Bytes) -> Result<Bytes, Malformed> {
     Ok(walk.out.map_or_else(Bytes::new, Bytes::from))
 }
 
+/// Whether the arrays of a request have at most `elements_max` elements together, found without
+/// looking further than that. What cannot be read at all has few.
+pub fn has_few_elements(frame: &[u8], elements_max: usize) -> bool {
+    let mut walk = Walk {
+        reader: Reader::new(frame, elements_max),
+        out: None,
+    };
+    let limit = |malformed: &Malformed| matches!(malformed.reason, Reason::ElementsLimit { .. });
+    !walk.request().is_err_and(|malformed| limit(&malformed))
+}
+
 /// The API and the version that a frame names in its first four bytes.
 pub(super) fn api_and_version(frame: &[u8]) -> Read<(&'static Api, i16)> {
     let mut reader = Reader::new(frame, 0);

@@ -26,7 +26,7 @@ mod value_decode;
 mod value_encode;
 
 pub use codec_version::codec_version;
-pub use conform::{ELEMENTS_MAX, conform, conform_response};
+pub use conform::{ELEMENTS_MAX, conform, conform_response, has_few_elements};
 pub use header::{RequestHeader, response_header_bytes, write_response_header};
 pub use layout::{Api, Kind, Length, Struct, api, api_by_name, apis};
 pub use malformed::{Malformed, Reason};

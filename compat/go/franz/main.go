@@ -1,4 +1,4 @@
-// franz-go against a running broker: `franz HOST:PORT [--groups]`.
+// franz-go against a running broker: `franz HOST:PORT [--groups | --transactions]`.
 package main
 
 import (
@@ -362,6 +362,10 @@ func main() {
 	admin = kadm.NewClient(client)
 	if len(os.Args) > 2 && os.Args[2] == "--groups" {
 		checks.Check("group", group)
+		checks.End()
+	}
+	if len(os.Args) > 2 && os.Args[2] == "--transactions" {
+		transactions()
 		checks.End()
 	}
 	codecs := map[string]kgo.CompressionCodec{

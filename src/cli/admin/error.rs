@@ -28,6 +28,9 @@ impl AdminError {
     pub fn peer(call: &'static str, source: PeerError) -> AdminError {
         match source {
             PeerError::NoCoordinator { error, .. } => AdminError::answer(error, None),
+            PeerError::Unsupported { .. } => {
+                AdminError::answer(ErrorCode::UnsupportedVersion, Some(&source.to_string()))
+            }
             source => AdminError::Peer {
                 call,
                 source: Box::new(source),
@@ -67,7 +70,6 @@ impl AdminError {
         exceptions::full_class(match self {
             AdminError::Answer { error, .. } => *error,
             AdminError::Peer { source, .. } => match &**source {
-                PeerError::Unsupported { .. } => ErrorCode::UnsupportedVersion,
                 PeerError::Gone { .. } => ErrorCode::NetworkException,
                 _ => ErrorCode::RequestTimedOut,
             },

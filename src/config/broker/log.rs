@@ -49,6 +49,7 @@ config_table! {
     Long "log.segment.delete.delay.ms" = "60000", [AtLeast(0)], High, ClusterWide
         "How long the files of a deleted segment stay for those who still read them.";
     Boolean "log.preallocate" = "false", [Any], Medium, ClusterWide
+        no_effect "segments grow as records come",
         "Reserve the disk space of a segment when it is begun.";
     String "log.message.timestamp.type" = "CreateTime", [OneOf(&["CreateTime", "LogAppendTime"])],
         Medium, ClusterWide
@@ -62,7 +63,7 @@ config_table! {
         => log_initial_task_delay_ms: i64,
         "How long after the start the periodic work on logs begins.";
     Long "log.dir.failure.timeout.ms" = "30000", [AtLeast(1)], Low, ReadOnly
-        => log_dir_failure_timeout_ms: i64,
+        no_effect "a controller does not hear in which directory a replica is",
         "How long a broker whose directory failed tries to tell the controller before it stops.";
     Long "klamm.log.dir.reserve.bytes" = "67108864", [AtLeast(0)], Medium internal, ReadOnly
         => klamm_log_dir_reserve_bytes: i64,

@@ -26,6 +26,6 @@ config_table! {
         no_effect "metrics are served over HTTP, not by classes",
         "How often those classes report.";
     Int "telemetry.max.bytes" = "1048576", [AtLeast(1)], Low, ReadOnly
-        => telemetry_max_bytes: i32,
+        no_effect "metrics of clients are not collected yet",
         "The largest push of metrics that a client may send.";
 }

@@ -45,25 +45,25 @@ config_table! {
         => queued_max_request_bytes: i64,
         "How many bytes of requests may be in memory at once; -1 for no limit.";
     Int "request.timeout.ms" = "30000", [Any], High, ReadOnly
-        => request_timeout_ms: i32,
+        no_effect "each kind of request to another node has its own time-out",
         "How long this node waits for the answer to a request that it sent.";
     Int "socket.request.max.bytes" = "104857600", [AtLeast(1)], High, ReadOnly
         => socket_request_max_bytes: i32,
         "The longest request; a connection that announces a longer one is closed.";
     Int "socket.send.buffer.bytes" = "102400", [Any], High, ReadOnly
-        => socket_send_buffer_bytes: i32,
+        no_effect "the kernel sizes the buffers of a connection to its need",
         "SO_SNDBUF of the sockets of clients; -1 leaves it to the system.";
     Int "socket.receive.buffer.bytes" = "102400", [Any], High, ReadOnly
-        => socket_receive_buffer_bytes: i32,
+        no_effect "the kernel sizes the buffers of a connection to its need",
         "SO_RCVBUF of the sockets of clients; -1 leaves it to the system.";
     Int "socket.listen.backlog.size" = "50", [AtLeast(1)], Medium, ReadOnly
         => socket_listen_backlog_size: i32,
         "How many connections the system may hold that are not yet accepted.";
     Long "socket.connection.setup.timeout.ms" = "10000", [Any], Medium, ReadOnly
-        => socket_connection_setup_timeout_ms: i64,
+        no_effect "a try to connect to another node has a fixed time",
         "How long the first try to connect to another node may take.";
     Long "socket.connection.setup.timeout.max.ms" = "30000", [Any], Medium, ReadOnly
-        => socket_connection_setup_timeout_max_ms: i64,
+        no_effect "a try to connect to another node has a fixed time",
         "How long a try may take after several have failed.";
     Long "connections.max.idle.ms" = "600000", [Any], Medium, ReadOnly
         => connections_max_idle_ms: i64,
@@ -84,7 +84,7 @@ config_table! {
         => max_connections_per_ip_overrides: String,
         "Other limits for single addresses, as host:count, separated by commas.";
     Int "max.connection.creation.rate" = "2147483647", [AtLeast(0)], Medium, ClusterWide
-        => max_connection_creation_rate: i32,
+        no_effect "connections are accepted as fast as they come",
         "How many connections may be accepted in a second.";
     Int "max.request.partition.size.limit" = "2000", [AtLeast(1)], Medium, ReadOnly
         => max_request_partition_size_limit: i32,

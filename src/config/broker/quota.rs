@@ -7,22 +7,22 @@ config_table! {
     QuotaConfig;
 
     Int "quota.window.num" = "11", [AtLeast(1)], Low, ReadOnly
-        => quota_window_num: i32,
+        no_effect "quotas are not enforced yet",
         "How many windows the quotas of clients are measured over.";
     Int "quota.window.size.seconds" = "1", [AtLeast(1)], Low, ReadOnly
-        => quota_window_size_seconds: i32,
+        no_effect "quotas are not enforced yet",
         "How long such a window is.";
     Int "controller.quota.window.num" = "11", [AtLeast(1)], Low, ReadOnly
-        => controller_quota_window_num: i32,
+        no_effect "quotas are not enforced yet",
         "How many windows the quotas of controller mutations are measured over.";
     Int "controller.quota.window.size.seconds" = "1", [AtLeast(1)], Low, ReadOnly
-        => controller_quota_window_size_seconds: i32,
+        no_effect "quotas are not enforced yet",
         "How long such a window is.";
     Int "replication.quota.window.num" = "11", [AtLeast(1)], Low, ReadOnly
-        => replication_quota_window_num: i32,
+        no_effect "quotas are not enforced yet",
         "How many windows the throttles of replication are measured over.";
     Int "replication.quota.window.size.seconds" = "1", [AtLeast(1)], Low, ReadOnly
-        => replication_quota_window_size_seconds: i32,
+        no_effect "quotas are not enforced yet",
         "How long such a window is.";
     Int "alter.log.dirs.replication.quota.window.num" = "11", [AtLeast(1)], Low, ReadOnly
         no_effect "replicas are not moved between directories",

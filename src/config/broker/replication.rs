@@ -11,7 +11,7 @@ config_table! {
     Boolean "unclean.leader.election.enable" = "false", [Any], High, ClusterWide
         "Let a replica lead that may lack records when no other is left.";
     Long "unclean.leader.election.interval.ms" = "300000", [AtLeast(1)], Medium internal, ReadOnly
-        => unclean_leader_election_interval_ms: i64,
+        no_effect "such an election is held when a replica comes or goes",
         "How often partitions without a leader are looked at for such an election.";
     Boolean "auto.leader.rebalance.enable" = "true", [Any], High, ReadOnly
         => auto_leader_rebalance_enable: bool,
@@ -47,7 +47,7 @@ config_table! {
         => replica_selector_class: Option<String>,
         "A class that picks the replica a consumer reads from.";
     Int "replica.socket.receive.buffer.bytes" = "65536", [Any], High, ReadOnly
-        => replica_socket_receive_buffer_bytes: i32,
+        no_effect "the kernel sizes the buffers of a connection to its need",
         "SO_RCVBUF of the sockets on which a follower copies.";
     Int "replica.socket.timeout.ms" = "30000", [Any], High, ReadOnly
         => replica_socket_timeout_ms: i32,

@@ -20,11 +20,11 @@ config_table! {
         "Let transactions stay open without a timeout for an outside coordinator.";
     Int "transaction.abort.timed.out.transaction.cleanup.interval.ms" = "10000", [AtLeast(1)],
         Low, ReadOnly
-        => transaction_abort_timed_out_transaction_cleanup_interval_ms: i32,
+        no_effect "a transaction is aborted when its timeout is over",
         "How often transactions are looked at for those past their timeout.";
     Int "transaction.remove.expired.transaction.cleanup.interval.ms" = "3600000", [AtLeast(1)],
         Low, ReadOnly
-        => transaction_remove_expired_transaction_cleanup_interval_ms: i32,
+        no_effect "a transactional id is forgotten when its time is over",
         "How often transactional ids are looked at for those to forget.";
     Int "transaction.state.log.load.buffer.size" = "5242880", [AtLeast(1)], High, ReadOnly
         => transaction_state_log_load_buffer_size: i32,

@@ -59,6 +59,7 @@ impl GroupMachine {
                 producer_epoch: end.producer_epoch,
                 coordinator_epoch: end.coordinator_epoch,
                 commit: end.commit,
+                bumps_epoch: end.bumps_epoch,
             }));
         }
         let replies = output.replies.into_iter();

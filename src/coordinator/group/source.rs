@@ -75,7 +75,7 @@ pub fn group_config(node: &NodeConfig, image: &MetadataImage) -> GroupConfig {
         consumer_max_size: broker.group_consumer_max_size.max(1) as usize,
         consumer_assignors: broker.group_consumer_assignors.clone(),
         consumer_migration_policy: migration_policy(&broker.group_consumer_migration_policy),
-        overrides: overrides(image),
+        overrides: overrides(node, image),
     }
 }
 
@@ -88,21 +88,35 @@ fn migration_policy(name: &str) -> MigrationPolicy {
     }
 }
 
-fn overrides(image: &MetadataImage) -> BTreeMap<String, GroupOverrides> {
+/// A group's own values. The broker's limits may have been changed since they were set: what is
+/// outside counts as the limit.
+fn overrides(node: &NodeConfig, image: &MetadataImage) -> BTreeMap<String, GroupOverrides> {
+    let broker = &node.broker.group;
     let groups = image
         .config_resources()
         .filter(|(resource, _)| resource.resource_type == ConfigResourceType::Group);
     groups
         .map(|(resource, configs)| {
-            let number = |name: &str| {
-                configs
-                    .get(name)
-                    .and_then(|value| value.trim().parse().ok())
+            let number = |name: &str, min: i32, max: i32| {
+                let value: i32 = configs.get(name)?.trim().parse().ok()?;
+                Some(value.min(max).max(min))
             };
             let overrides = GroupOverrides {
-                consumer_session_timeout_ms: number("consumer.session.timeout.ms"),
-                consumer_heartbeat_interval_ms: number("consumer.heartbeat.interval.ms"),
-                consumer_assignment_interval_ms: number("consumer.assignment.interval.ms"),
+                consumer_session_timeout_ms: number(
+                    "consumer.session.timeout.ms",
+                    broker.group_consumer_min_session_timeout_ms,
+                    broker.group_consumer_max_session_timeout_ms,
+                ),
+                consumer_heartbeat_interval_ms: number(
+                    "consumer.heartbeat.interval.ms",
+                    broker.group_consumer_min_heartbeat_interval_ms,
+                    broker.group_consumer_max_heartbeat_interval_ms,
+                ),
+                consumer_assignment_interval_ms: number(
+                    "consumer.assignment.interval.ms",
+                    broker.group_consumer_min_assignment_interval_ms,
+                    broker.group_consumer_max_assignment_interval_ms,
+                ),
             };
             (resource.resource_name.to_string(), overrides)
         })

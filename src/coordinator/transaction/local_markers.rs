@@ -113,6 +113,7 @@ impl LocalMarkers {
             producer_epoch: marker.producer.producer_epoch,
             coordinator_epoch: marker.coordinator_epoch.0,
             commit: marker.result == TransactionResult::Commit,
+            bumps_epoch: marker.transaction_version.bumps_epoch(),
         };
         let ended = self.groups.end_transaction(at.partition, end).await;
         ended.map_err(|error| match error {

@@ -372,7 +372,10 @@ fn check(fixture: &mut Fixture, model: &Model, crash: Crash, at: &str) {
         .filter(|t| t.last_offset.0 >= start)
         .collect();
     assert_eq!(aborted(log, Offset(end)), txns, "{at}");
-    // And on it goes.
+    // And on it goes, unless its topic is lost with its first flush: then it is set aside.
+    if log.topic_id() == TopicId::NONE {
+        return;
+    }
     fixture.append_many(8);
     let report = fixture.reopen_cleanly();
     assert_eq!(report.partitions[0].recovered_bytes, 0, "{at}");

@@ -321,3 +321,54 @@ fn an_append_without_space_is_taken_back() {
     assert_eq!(report.partitions[0].truncated_bytes, 0);
     assert_eq!(all_batches(fixture.log()).len(), 2);
 }
+
+#[test]
+fn a_checkpoint_without_space_changes_nothing() {
+    let disk = FaultyDisk::new();
+    let path = disk.root();
+    let mut fixture = Fixture::on(Arc::new(disk.clone()), &path, small());
+    fixture.open();
+    fixture.create();
+    fixture.append_many(3);
+    let write = |fixture: &Fixture, offset: i64| {
+        let line = (partition("t", 0), Offset(offset));
+        fixture.dir().write_high_watermarks(&[line])
+    };
+    write(&fixture, 1).unwrap();
+    disk.fill_at(2);
+    assert!(matches!(write(&fixture, 2), Err(LogError::Io { .. })));
+    assert_eq!(fixture.dir().offline_reason(), None);
+    fixture.append_many(1);
+    let report = fixture.reopen_after_kill();
+    assert_eq!(report.partitions[0].high_watermark, Some(Offset(1)));
+}
+
+#[test]
+fn records_whose_topic_cannot_be_told_are_kept() {
+    let mut fixture = Fixture::new(LogConfig::default());
+    fixture.append_many(5);
+    fixture.dir().checkpoint(0).unwrap();
+    fixture.kill();
+    let path = fixture.path.join("t-0/partition.metadata");
+    let file = fixture.disk.open(&path, OpenMode::Write).unwrap();
+    file.write_at(&mut [std::io::IoSlice::new(b"versiom")], 0)
+        .unwrap();
+    let report = fixture.open();
+    let Err(LogError::Corrupt { path: named, .. }) = &report.partitions[0].log else {
+        panic!("a log without its topic was opened");
+    };
+    assert_eq!(*named, path);
+    fixture.disk.remove_file(&path).unwrap();
+    fixture.kill();
+    let report = fixture.open();
+    assert!(report.partitions[0].log.is_ok());
+    let aside = fixture.dir().set_aside_log(&partition("t", 0)).unwrap();
+    let aside = aside.unwrap();
+    assert!(fixture.disk.exists(&aside.join("00000000000000000000.log")));
+    // Not looked at again, and not removed by the next start.
+    fixture.kill();
+    let report = fixture.open();
+    assert!(report.partitions.is_empty());
+    assert_eq!(report.ignored.len(), 1);
+    assert!(fixture.disk.exists(&aside));
+}

@@ -111,14 +111,14 @@ fn apply(fixture: &mut Fixture, model: &mut Model, operation: Operation) {
             up_to,
         } => read(fixture, model, from, max_bytes, up_to),
         Operation::Truncate(offset) => {
+            // Retention has deleted what lies below: the log begins anew at the offset itself.
+            let all_is_gone = Offset(offset) < fixture.log().first_segment_offset();
             fixture.log().truncate_to(Offset(offset), NOW).unwrap();
             if offset >= model.end {
                 return;
             }
-            let cut = model
-                .batches
-                .iter()
-                .find(|b| b.header.last_offset().0 >= offset);
+            let mut batches = model.batches.iter();
+            let cut = batches.find(|b| !all_is_gone && b.header.last_offset().0 >= offset);
             model.end = cut.map_or(offset, |b| b.header.base_offset.0.min(offset));
             let end = model.end;
             model.batches.retain(|b| b.header.last_offset().0 < end);

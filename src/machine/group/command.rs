@@ -228,6 +228,8 @@ pub struct EndTransaction {
     pub producer_epoch: ProducerEpoch,
     pub coordinator_epoch: i32,
     pub commit: bool,
+    /// Of transaction version 2: a marker with the epoch of the open records is an old one.
+    pub bumps_epoch: bool,
 }
 
 /// An error for all, or one per partition in the order of the request.

@@ -86,7 +86,7 @@ impl Context<'_> {
     }
 
     fn is_timer_set(&self, group: &GroupId, kind: TimerKind) -> bool {
-        self.timers.is_set(group, kind)
+        self.timers.is_set(group, &kind)
     }
 
     fn append(&mut self, record: Record) {
@@ -257,10 +257,10 @@ impl Groups {
 
     /// Offsets are looked through from time to time, if there is anything to look through.
     fn arm_offset_expiry(&mut self, now: Now) {
-        let nobody: GroupId = "".into();
-        let armed = self.timers.is_set(&nobody, TimerKind::OffsetExpiry);
+        let armed = self.timers.is_set("", &TimerKind::OffsetExpiry);
         let is_empty = self.groups.is_empty() && self.offsets.is_empty();
         if !armed && !is_empty {
+            let nobody: GroupId = "".into();
             let at = now
                 .tick
                 .plus_ms(self.config.offsets_retention_check_interval_ms);

@@ -1,5 +1,8 @@
 //! The deadlines of all groups of one coordinator, as one ordered set: the driver needs a single
 //! timer for the earliest, and thousands of idle groups cost a set entry each.
+//!
+//! A deadline that is put off stays where it is in that set until it comes up: heartbeats put
+//! sessions off all the time, and hardly any is ever due.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,71 +38,105 @@ pub struct TimerKey {
     pub kind: TimerKind,
 }
 
+impl TimerKey {
+    fn new(group: &GroupId, kind: TimerKind) -> Self {
+        let group = group.clone();
+        TimerKey { group, kind }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    at: Tick,
+    /// Where `by_tick` has it: at `at` or before.
+    armed: Tick,
+}
+
 #[derive(Debug, Default)]
 pub struct Timers {
-    by_key: BTreeMap<TimerKey, Tick>,
+    by_group: BTreeMap<GroupId, BTreeMap<TimerKind, Deadline>>,
     by_tick: BTreeSet<(Tick, TimerKey)>,
 }
 
 impl Timers {
     pub fn set(&mut self, group: &GroupId, kind: TimerKind, at: Tick) {
-        let key = TimerKey {
-            group: group.clone(),
-            kind,
-        };
-        if let Some(old) = self.by_key.insert(key.clone(), at) {
-            self.by_tick.remove(&(old, key.clone()));
+        if !self.by_group.contains_key(group) {
+            self.by_group.insert(group.clone(), BTreeMap::new());
         }
-        self.by_tick.insert((at, key));
+        let Some(kinds) = self.by_group.get_mut(group) else {
+            return;
+        };
+        match kinds.get_mut(&kind) {
+            // Most are sessions, and most of these are put off by the next heartbeat.
+            Some(deadline) if deadline.armed <= at => return deadline.at = at,
+            Some(deadline) => {
+                let armed = std::mem::replace(&mut deadline.armed, at);
+                deadline.at = at;
+                let key = TimerKey::new(group, kind.clone());
+                self.by_tick.remove(&(armed, key));
+            }
+            None => {
+                kinds.insert(kind.clone(), Deadline { at, armed: at });
+            }
+        }
+        self.by_tick.insert((at, TimerKey::new(group, kind)));
     }
 
     pub fn cancel(&mut self, group: &GroupId, kind: TimerKind) {
-        let key = TimerKey {
-            group: group.clone(),
-            kind,
+        let Some(kinds) = self.by_group.get_mut(group) else {
+            return;
         };
-        if let Some(old) = self.by_key.remove(&key) {
-            self.by_tick.remove(&(old, key));
+        let Some(deadline) = kinds.remove(&kind) else {
+            return;
+        };
+        if kinds.is_empty() {
+            self.by_group.remove(group);
         }
+        self.by_tick
+            .remove(&(deadline.armed, TimerKey::new(group, kind)));
     }
 
     /// Forgets every deadline of a group.
     pub fn cancel_group(&mut self, group: &GroupId) {
-        let first = TimerKey {
-            group: group.clone(),
-            kind: TimerKind::Join,
-        };
-        let keys: Vec<TimerKey> = self
-            .by_key
-            .range(first..)
-            .map(|(key, _)| key)
-            .take_while(|key| key.group == *group)
-            .cloned()
-            .collect();
-        for key in keys {
-            self.cancel(group, key.kind);
+        for (kind, deadline) in self.by_group.remove(group).into_iter().flatten() {
+            self.by_tick
+                .remove(&(deadline.armed, TimerKey::new(group, kind)));
         }
     }
 
-    pub fn is_set(&self, group: &GroupId, kind: TimerKind) -> bool {
-        self.by_key.contains_key(&TimerKey {
-            group: group.clone(),
-            kind,
-        })
+    pub fn is_set(&self, group: &str, kind: &TimerKind) -> bool {
+        let kinds = self.by_group.get(group);
+        kinds.is_some_and(|kinds| kinds.contains_key(kind))
     }
 
+    /// Not later than the earliest deadline; earlier, if that was put off.
     pub fn next(&self) -> Option<Tick> {
         self.by_tick.first().map(|(at, _)| *at)
     }
 
     /// Takes the earliest deadline that is due.
     pub fn pop_due(&mut self, now: Tick) -> Option<TimerKey> {
-        if self.next()? > now {
-            return None;
+        while self.next()? <= now {
+            let (_, key) = self.by_tick.pop_first()?;
+            let Some(kinds) = self.by_group.get_mut(&key.group) else {
+                continue;
+            };
+            match kinds.get_mut(&key.kind) {
+                Some(deadline) if deadline.at > now => {
+                    deadline.armed = deadline.at;
+                    self.by_tick.insert((deadline.at, key));
+                }
+                Some(_) => {
+                    kinds.remove(&key.kind);
+                    if kinds.is_empty() {
+                        self.by_group.remove(&key.group);
+                    }
+                    return Some(key);
+                }
+                None => {}
+            }
         }
-        let (_, key) = self.by_tick.pop_first()?;
-        self.by_key.remove(&key);
-        Some(key)
+        None
     }
 }
 
@@ -123,5 +160,25 @@ mod tests {
         assert_eq!(timers.next(), Some(Tick(10)));
         timers.cancel(&b, TimerKind::Join);
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn a_deadline_that_is_put_off_is_due_then_and_not_before() {
+        let a: GroupId = "a".into();
+        let mut timers = Timers::default();
+        timers.set(&a, TimerKind::Join, Tick(10));
+        timers.set(&a, TimerKind::Join, Tick(30));
+        timers.set(&a, TimerKind::Sync, Tick(20));
+        assert!(timers.next() <= Some(Tick(20)));
+        assert_eq!(timers.pop_due(Tick(19)), None);
+        assert_eq!(timers.next(), Some(Tick(20)));
+        assert_eq!(timers.pop_due(Tick(25)).unwrap().kind, TimerKind::Sync);
+        assert_eq!(timers.pop_due(Tick(29)), None);
+        assert_eq!(timers.pop_due(Tick(30)).unwrap().kind, TimerKind::Join);
+        timers.set(&a, TimerKind::Join, Tick(40));
+        timers.set(&a, TimerKind::Join, Tick(50));
+        timers.set(&a, TimerKind::Join, Tick(45));
+        timers.cancel(&a, TimerKind::Join);
+        assert_eq!((timers.next(), timers.by_group.len()), (None, 0));
     }
 }

@@ -80,13 +80,18 @@ pub fn joining(member_id: MemberId, metadata: MemberMetadataValue) -> ConsumerMe
     ConsumerMember {
         member_id,
         metadata,
-        current: CurrentAssignmentValue {
-            member_epoch: 0,
-            previous_member_epoch: 0,
-            state: MemberState::Stable,
-            assigned: BTreeMap::new(),
-            pending_revocation: BTreeMap::new(),
-        },
+        current: no_assignment(),
+    }
+}
+
+/// Of a member that has not been assigned anything yet.
+pub fn no_assignment() -> CurrentAssignmentValue {
+    CurrentAssignmentValue {
+        member_epoch: 0,
+        previous_member_epoch: 0,
+        state: MemberState::Stable,
+        assigned: BTreeMap::new(),
+        pending_revocation: BTreeMap::new(),
     }
 }
 
@@ -94,6 +99,7 @@ pub fn joining(member_id: MemberId, metadata: MemberMetadataValue) -> ConsumerMe
 pub struct Reconciliation<'a> {
     pub current: &'a CurrentAssignmentValue,
     pub target_epoch: i32,
+    /// Ascending.
     pub target: &'a TopicPartitions,
     /// What the member says it has; `None`: it did not say.
     pub owned: Option<&'a TopicPartitions>,
@@ -144,7 +150,7 @@ impl Reconciliation<'_> {
 
     fn is_target(&self, topic: TopicId, partition: i32) -> bool {
         let partitions = self.target.get(&topic);
-        partitions.is_some_and(|p| p.contains(&partition))
+        partitions.is_some_and(|p| p.binary_search(&partition).is_ok())
     }
 
     /// A member that does not say what it owns may own all of it.

@@ -20,6 +20,7 @@ mod member;
 mod membership;
 mod migrate;
 mod subscription;
+mod tally;
 mod target;
 
 pub use heartbeat::validate;
@@ -35,6 +36,7 @@ use super::timers::TimerKind;
 use super::{Context, GroupId, MemberId};
 use crate::types::{ErrorCode, TimestampMs, TopicId};
 use member::ConsumerMember;
+use tally::Tally;
 
 /// Why a request was refused, in words for the client's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub struct ConsumerGroup {
     target_epoch: TargetAssignmentEpoch,
     members: BTreeMap<MemberId, ConsumerMember>,
     static_members: BTreeMap<String, MemberId>,
+    /// Of the metadata of all `members`.
+    tally: Tally,
     target: BTreeMap<MemberId, TopicPartitions>,
     /// Who holds a partition.
     holders: BTreeMap<(TopicId, i32), MemberId>,
@@ -80,6 +84,7 @@ impl ConsumerGroup {
             },
             members: BTreeMap::new(),
             static_members: BTreeMap::new(),
+            tally: Tally::default(),
             target: BTreeMap::new(),
             holders: BTreeMap::new(),
             regexes: BTreeMap::new(),
@@ -116,7 +121,10 @@ impl ConsumerGroup {
             }
             Record::ConsumerGroupTargetAssignmentMember { member, value, .. } => match value {
                 Some(value) => {
-                    self.target.insert(member.clone(), value.clone());
+                    let mut target = value.clone();
+                    // Kafka writes them in the order of a hash set.
+                    target.values_mut().for_each(|p| p.sort_unstable());
+                    self.target.insert(member.clone(), target);
                 }
                 None => {
                     self.target.remove(member);
@@ -135,15 +143,26 @@ impl ConsumerGroup {
     }
 
     fn apply_member(&mut self, member_id: &MemberId, value: &MemberMetadataValue) {
-        let member = self.members.entry(member_id.clone());
-        let member =
-            member.or_insert_with(|| member::joining(member_id.clone(), unknown_metadata()));
-        let old_instance = member.metadata.instance_id.take();
-        member.metadata = value.clone();
-        self.forget_instance(old_instance, member_id);
+        self.insert_unknown(member_id);
+        let Some(member) = self.members.get_mut(member_id) else {
+            return;
+        };
+        let old = std::mem::replace(&mut member.metadata, value.clone());
+        self.tally.remove(&old);
+        self.tally.add(value);
+        self.forget_instance(old.instance_id, member_id);
         if let Some(instance) = &value.instance_id {
             self.static_members
                 .insert(instance.clone(), member_id.clone());
+        }
+    }
+
+    /// A member may be there before its metadata is read.
+    fn insert_unknown(&mut self, member_id: &MemberId) {
+        if !self.members.contains_key(member_id) {
+            let member = member::joining(member_id.clone(), unknown_metadata());
+            self.tally.add(&member.metadata);
+            self.members.insert(member_id.clone(), member);
         }
     }
 
@@ -157,6 +176,7 @@ impl ConsumerGroup {
     fn forget_member(&mut self, member_id: &MemberId) {
         self.apply_current(member_id, None);
         if let Some(member) = self.members.remove(member_id) {
+            self.tally.remove(&member.metadata);
             self.forget_instance(member.metadata.instance_id, member_id);
         }
     }
@@ -165,11 +185,11 @@ impl ConsumerGroup {
         if value.is_none() && !self.members.contains_key(member_id) {
             return;
         }
-        let member = self.members.entry(member_id.clone());
-        let member =
-            member.or_insert_with(|| member::joining(member_id.clone(), unknown_metadata()));
-        let initial = member::joining(member_id.clone(), unknown_metadata()).current;
-        let next = value.cloned().unwrap_or(initial);
+        self.insert_unknown(member_id);
+        let Some(member) = self.members.get_mut(member_id) else {
+            return;
+        };
+        let next = value.cloned().unwrap_or_else(member::no_assignment);
         let old = std::mem::replace(&mut member.current, next);
         for place in places(&old) {
             if self.holders.get(&place) == Some(member_id) {

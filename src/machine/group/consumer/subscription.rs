@@ -38,16 +38,24 @@ impl ConsumerGroup {
     /// The names that a member subscribes to, one way or the other.
     pub(super) fn names_of<'a>(&'a self, metadata: &'a MemberMetadataValue) -> BTreeSet<&'a str> {
         let regex = metadata.subscribed_topic_regex.as_deref();
+        self.names(&metadata.subscribed_topic_names, regex)
+    }
+
+    pub(super) fn names<'a>(
+        &'a self,
+        named: &'a [String],
+        regex: Option<&str>,
+    ) -> BTreeSet<&'a str> {
         let matched = regex.and_then(|r| self.regexes.get(r));
         let matched = matched.into_iter().flat_map(|r| &r.topics);
-        let named = metadata.subscribed_topic_names.iter();
-        named.chain(matched).map(String::as_str).collect()
+        named.iter().chain(matched).map(String::as_str).collect()
     }
 
     /// All names that members subscribe to.
     pub fn subscribed_names(&self) -> BTreeSet<&str> {
-        let members = self.members.values();
-        members.flat_map(|m| self.names_of(&m.metadata)).collect()
+        let all = self.tally.subscriptions();
+        all.flat_map(|s| self.names(&s.names, s.regex.as_deref()))
+            .collect()
     }
 
     /// The ids of the topics among `names` that exist, with their partitions.
@@ -115,12 +123,8 @@ impl ConsumerGroup {
 
     /// Takes back the expressions that nobody subscribes by any more.
     pub(super) fn drop_unused_regexes(&mut self, context: &mut Context<'_>) {
-        let used: BTreeSet<&str> = self
-            .members
-            .values()
-            .filter_map(|m| m.metadata.subscribed_topic_regex.as_deref())
-            .collect();
-        let unused = self.regexes.keys().filter(|r| !used.contains(r.as_str()));
+        let all = self.regexes.keys();
+        let unused = all.filter(|regex| !self.tally.uses_regex(regex));
         for regex in unused.cloned().collect::<Vec<_>>() {
             let record = Record::ConsumerGroupRegularExpression {
                 group: self.group_id.clone(),

@@ -1,8 +1,8 @@
 //! The target assignment of a consumer group: when it is computed, and how it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::assignor::{Assignor, AssignorMember};
+use super::assignor::{Assignment, Assignor, AssignorMember};
 use super::*;
 
 impl ConsumerGroup {
@@ -16,11 +16,7 @@ impl ConsumerGroup {
             return self.arm_assignment(context);
         }
         context.cancel_timer(&self.group_id, TimerKind::Assignment);
-        let target = self.compute_target(context);
-        for (member_id, partitions) in target {
-            if self.target.get(&member_id) == Some(&partitions) {
-                continue;
-            }
+        for (member_id, partitions) in self.compute_target(context) {
             let record = Record::ConsumerGroupTargetAssignmentMember {
                 group: self.group_id.clone(),
                 member: member_id,
@@ -64,25 +60,34 @@ impl ConsumerGroup {
         }
     }
 
-    fn compute_target(&self, context: &Context<'_>) -> BTreeMap<MemberId, TopicPartitions> {
+    /// What members get that is not what they had.
+    fn compute_target(&self, context: &Context<'_>) -> Assignment {
         let mut topics = BTreeMap::new();
-        let members: Vec<AssignorMember> = self
-            .members
-            .values()
-            .map(|member| {
-                let names = self.names_of(&member.metadata);
-                let existing = Self::existing(&names, context.topics);
-                let subscribed = existing.keys().copied().collect();
-                topics.extend(existing);
-                let previous = self.target.get(&member.member_id);
-                AssignorMember {
-                    member_id: member.member_id.clone(),
-                    instance_id: member.metadata.instance_id.clone(),
-                    topics: subscribed,
-                    previous: previous.cloned().unwrap_or_default(),
-                }
-            })
-            .collect();
+        let mut subscribed = Vec::new();
+        let mut by_subscription = BTreeMap::new();
+        for subscription in self.tally.subscriptions() {
+            let (names, regex) = (&subscription.names, subscription.regex.as_deref());
+            by_subscription.insert((names.as_slice(), regex), subscribed.len());
+            let existing = Self::existing(&self.names(names, regex), context.topics);
+            subscribed.push(existing.keys().copied().collect::<BTreeSet<TopicId>>());
+            topics.extend(existing);
+        }
+        let mut targets = self.target.iter().peekable();
+        let members = self.members.values().map(|member| {
+            let metadata = &member.metadata;
+            let regex = metadata.subscribed_topic_regex.as_deref();
+            let names = metadata.subscribed_topic_names.as_slice();
+            // Both maps are in the order of the members' ids.
+            while targets.next_if(|(id, _)| **id < member.member_id).is_some() {}
+            let target = targets.next_if(|(id, _)| **id == member.member_id);
+            AssignorMember {
+                member_id: &member.member_id,
+                instance_id: metadata.instance_id.as_deref(),
+                topics: &subscribed[by_subscription[&(names, regex)]],
+                previous: target.map(|(_, target)| target),
+            }
+        });
+        let members: Vec<AssignorMember<'_>> = members.collect();
         let name = self.assignor_name(&context.config.consumer_assignors);
         let assignor = Assignor::by_name(name).unwrap_or(Assignor::Uniform);
         assignor.assign(&members, &topics)
@@ -90,14 +95,7 @@ impl ConsumerGroup {
 
     /// The assignor most members ask for, or the broker's first one.
     pub(super) fn assignor_name<'a>(&'a self, configured: &'a [String]) -> &'a str {
-        let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
-        for member in self.members.values() {
-            if let Some(name) = &member.metadata.server_assignor {
-                *votes.entry(name).or_default() += 1;
-            }
-        }
-        let winner = votes.into_iter().max_by_key(|(_, count)| *count);
         let first = configured.first().map_or("uniform", String::as_str);
-        winner.map_or(first, |(name, _)| name)
+        self.tally.preferred_assignor().unwrap_or(first)
     }
 }

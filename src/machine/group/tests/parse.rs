@@ -223,6 +223,7 @@ pub(super) fn parse(verb: &str, args: &Args<'_>, n: u64) -> Command {
             producer_epoch: ProducerEpoch(0),
             coordinator_epoch: 0,
             commit: args.flag("commit"),
+            bumps_epoch: false,
         }),
         "fetch" => Command::OffsetFetch(OffsetFetch {
             group: args.group(),

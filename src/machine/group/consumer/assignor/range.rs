@@ -4,28 +4,33 @@
 
 use super::*;
 
-pub(super) fn assign(members: &[AssignorMember], topics: &BTreeMap<TopicId, i32>) -> Assignment {
-    let mut sorted: Vec<&AssignorMember> = members.iter().collect();
-    sorted.sort_by_key(|m| (m.instance_id.is_none(), &m.instance_id, &m.member_id));
-    let empty = |m: &&AssignorMember| (m.member_id.clone(), TopicPartitions::new());
-    let mut assignment: Assignment = sorted.iter().map(empty).collect();
-    for (topic, count) in topics {
-        let subscribers: Vec<&&AssignorMember> =
-            sorted.iter().filter(|m| m.topics.contains(topic)).collect();
-        let Ok(members) = i32::try_from(subscribers.len()) else {
+pub(super) fn assign(
+    members: &[AssignorMember<'_>],
+    topics: &BTreeMap<TopicId, i32>,
+) -> Assignment {
+    let mut sorted: Vec<usize> = (0..members.len()).collect();
+    sorted.sort_by_key(|i| {
+        let member = &members[*i];
+        (
+            member.instance_id.is_none(),
+            member.instance_id,
+            member.member_id,
+        )
+    });
+    let mut owners = Owners::new(topics);
+    for (topic, of_topic) in &mut owners.0 {
+        let subscribes = |i: &&usize| members[**i].topics.contains(topic);
+        let count = sorted.iter().filter(subscribes).count();
+        if count == 0 {
             continue;
-        };
-        let mut next = 0;
-        for (i, member) in (0..).zip(subscribers) {
-            let quota = count / members + i32::from(i < count % members);
-            if quota > 0 {
-                let partitions = (next..next + quota).collect();
-                if let Some(assigned) = assignment.get_mut(&member.member_id) {
-                    assigned.insert(*topic, partitions);
-                }
-            }
-            next += quota;
+        }
+        let (share, extra) = (of_topic.len() / count, of_topic.len() % count);
+        let mut rest = of_topic.as_mut_slice();
+        for (n, member) in sorted.iter().filter(subscribes).enumerate() {
+            let (own, others) = rest.split_at_mut(share + usize::from(n < extra));
+            own.fill(Some(*member));
+            rest = others;
         }
     }
-    assignment
+    owners.changed(members)
 }

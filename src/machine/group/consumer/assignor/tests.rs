@@ -9,8 +9,43 @@ fn topic(n: u8) -> TopicId {
     TopicId(Uuid::from_u128(u128::from(n) + 1))
 }
 
-fn member(id: &str, topics: &[u8], previous: &[(u8, &[i32])]) -> AssignorMember {
-    AssignorMember {
+/// A member with all that it consists of.
+#[derive(Debug, Clone)]
+struct Member {
+    member_id: MemberId,
+    instance_id: Option<String>,
+    topics: BTreeSet<TopicId>,
+    previous: TopicPartitions,
+}
+
+/// The whole assignment: what the assignor says has changed, and what members had otherwise.
+fn assign(assignor: Assignor, members: &[Member], topics: &BTreeMap<TopicId, i32>) -> Assignment {
+    let subscribed: BTreeMap<TopicId, i32> = topics
+        .iter()
+        .filter(|(topic, _)| members.iter().any(|m| m.topics.contains(topic)))
+        .map(|(topic, count)| (*topic, *count))
+        .collect();
+    let views: Vec<AssignorMember<'_>> = members
+        .iter()
+        .map(|m| AssignorMember {
+            member_id: &m.member_id,
+            instance_id: m.instance_id.as_deref(),
+            topics: &m.topics,
+            previous: Some(&m.previous),
+        })
+        .collect();
+    let changed = assignor.assign(&views, &subscribed);
+    let kept = |m: &Member| (m.member_id.clone(), m.previous.clone());
+    let mut all: Assignment = members.iter().map(kept).collect();
+    for (member, partitions) in changed {
+        assert_ne!(all[&member], partitions, "nothing has changed for {member}");
+        all.insert(member, partitions);
+    }
+    all
+}
+
+fn member(id: &str, topics: &[u8], previous: &[(u8, &[i32])]) -> Member {
+    Member {
         member_id: id.into(),
         instance_id: None,
         topics: topics.iter().map(|t| topic(*t)).collect(),
@@ -42,7 +77,7 @@ fn range_gives_neighbours_and_orders_by_instance() {
         member("c", &[0], &[]),
     ];
     members[2].instance_id = Some("first".into());
-    let assignment = Assignor::Range.assign(&members, &topics(&[4, 3]));
+    let assignment = assign(Assignor::Range, &members, &topics(&[4, 3]));
     assert_eq!(of(&assignment, "c"), [(0, vec![0, 1])]);
     assert_eq!(of(&assignment, "a"), [(0, vec![2]), (1, vec![0, 1])]);
     assert_eq!(of(&assignment, "b"), [(0, vec![3]), (1, vec![2])]);
@@ -55,10 +90,36 @@ fn uniform_moves_only_what_a_new_member_needs() {
         member("b", &[0], &[(0, &[3, 4, 5])]),
         member("c", &[0], &[]),
     ];
-    let assignment = Assignor::Uniform.assign(&members, &topics(&[6]));
+    let assignment = assign(Assignor::Uniform, &members, &topics(&[6]));
     assert_eq!(of(&assignment, "a"), [(0, vec![0, 1])]);
     assert_eq!(of(&assignment, "b"), [(0, vec![3, 4])]);
     assert_eq!(of(&assignment, "c"), [(0, vec![2, 5])]);
+}
+
+#[test]
+fn uniform_moves_nothing_to_give_another_member_the_odd_one() {
+    let members = [
+        member("a", &[0], &[(0, &[0])]),
+        member("b", &[0], &[(0, &[1, 2])]),
+        member("c", &[0], &[(0, &[3])]),
+    ];
+    let assignment = assign(Assignor::Uniform, &members, &topics(&[4]));
+    assert_eq!(of(&assignment, "b"), [(0, vec![1, 2])]);
+}
+
+#[test]
+fn a_member_without_a_target_gets_one_even_if_it_is_empty() {
+    let (id, topics) = (MemberId::from("a"), BTreeSet::new());
+    let member = AssignorMember {
+        member_id: &id,
+        instance_id: None,
+        topics: &topics,
+        previous: None,
+    };
+    for assignor in [Assignor::Uniform, Assignor::Range] {
+        let assignment = assignor.assign(&[member], &BTreeMap::new());
+        assert_eq!(assignment[&id], TopicPartitions::new());
+    }
 }
 
 #[test]
@@ -67,12 +128,12 @@ fn uniform_balances_over_different_subscriptions() {
         member("a", &[0, 1], &[(0, &[0, 1]), (1, &[0, 1])]),
         member("b", &[1], &[]),
     ];
-    let assignment = Assignor::Uniform.assign(&members, &topics(&[2, 2]));
+    let assignment = assign(Assignor::Uniform, &members, &topics(&[2, 2]));
     assert_eq!(of(&assignment, "a"), [(0, vec![0, 1])]);
     assert_eq!(of(&assignment, "b"), [(1, vec![0, 1])]);
 }
 
-fn group() -> impl Strategy<Value = (Vec<AssignorMember>, BTreeMap<TopicId, i32>)> {
+fn group() -> impl Strategy<Value = (Vec<Member>, BTreeMap<TopicId, i32>)> {
     let counts = proptest::collection::vec(0..7i32, 1..5);
     let one = (
         proptest::collection::btree_set(0..6u8, 0..5),
@@ -87,7 +148,7 @@ fn group() -> impl Strategy<Value = (Vec<AssignorMember>, BTreeMap<TopicId, i32>
         let topics = topics(&counts);
         let members = (0..)
             .zip(members)
-            .map(|(i, (subscribed, previous))| AssignorMember {
+            .map(|(i, (subscribed, previous))| Member {
                 member_id: format!("m{i}").into(),
                 instance_id: None,
                 topics: subscribed
@@ -104,11 +165,7 @@ fn group() -> impl Strategy<Value = (Vec<AssignorMember>, BTreeMap<TopicId, i32>
     })
 }
 
-fn check_owners(
-    members: &[AssignorMember],
-    topics: &BTreeMap<TopicId, i32>,
-    assignment: &Assignment,
-) {
+fn check_owners(members: &[Member], topics: &BTreeMap<TopicId, i32>, assignment: &Assignment) {
     let mut owned = BTreeSet::new();
     for member in members {
         for (topic, partitions) in &assignment[&member.member_id] {
@@ -132,15 +189,15 @@ proptest! {
     #[test]
     fn every_partition_has_one_owner((members, topics) in group()) {
         for assignor in [Assignor::Uniform, Assignor::Range] {
-            let assignment = assignor.assign(&members, &topics);
+            let assignment = assign(assignor, &members, &topics);
             check_owners(&members, &topics, &assignment);
         }
     }
 
     #[test]
     fn uniform_is_balanced_and_keeps_still((mut members, topics) in group()) {
-        let assignment = Assignor::Uniform.assign(&members, &topics);
-        let load = |m: &AssignorMember| -> usize {
+        let assignment = assign(Assignor::Uniform, &members, &topics);
+        let load = |m: &Member| -> usize {
             assignment[&m.member_id].values().map(Vec::len).sum()
         };
         for a in &members {
@@ -152,6 +209,6 @@ proptest! {
         for member in &mut members {
             member.previous = assignment[&member.member_id].clone();
         }
-        assert_eq!(Assignor::Uniform.assign(&members, &topics), assignment);
+        assert_eq!(assign(Assignor::Uniform, &members, &topics), assignment);
     }
 }

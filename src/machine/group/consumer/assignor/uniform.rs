@@ -5,90 +5,109 @@
 //! 2. Members that subscribe to the same topics differ by one partition at most. In general, no
 //!    single move to another subscriber makes two members' counts more equal.
 //! 3. A partition moves only for the sake of 1 or 2.
+//! 4. It runs with every member that joins: among equal subscriptions it is linear in members and
+//!    partitions, and allocates for what moves only.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::*;
 
-pub(super) fn assign(members: &[AssignorMember], topics: &BTreeMap<TopicId, i32>) -> Assignment {
-    let homogeneous = members.windows(2).all(|m| m[0].topics == m[1].topics);
-    let mut owners = keep_previous(members, topics, homogeneous);
-    let mut loads = Loads::new(members, &owners);
-    for (topic, count) in topics {
-        for partition in 0..*count {
-            if owners.contains_key(&(*topic, partition)) {
-                continue;
-            }
-            if let Some(member) = loads.least(topic) {
-                loads.take(member);
-                owners.insert((*topic, partition), member);
-            }
-        }
-    }
-    if !homogeneous {
+pub(super) fn assign(
+    members: &[AssignorMember<'_>],
+    topics: &BTreeMap<TopicId, i32>,
+) -> Assignment {
+    let equal = members.windows(2).all(|pair| {
+        std::ptr::eq(pair[0].topics, pair[1].topics) || pair[0].topics == pair[1].topics
+    });
+    let mut owners = Owners::new(topics);
+    let mut counts = keep_previous(members, &mut owners, equal);
+    if equal {
+        fill_equally(&mut owners, &mut counts);
+    } else {
+        let mut loads = Loads::new(members, counts);
+        fill(&mut owners, &mut loads);
         balance(&mut owners, &mut loads);
     }
-    let empty = |m: &AssignorMember| (m.member_id.clone(), TopicPartitions::new());
-    let mut assignment: Assignment = members.iter().map(empty).collect();
-    for ((topic, partition), member) in owners {
-        if let Some(assigned) = assignment.get_mut(&members[member].member_id) {
-            assigned.entry(topic).or_default().push(partition);
-        }
-    }
-    assignment
+    owners.changed(members)
 }
 
-/// Owners by partition; members by their index.
-type Owners = BTreeMap<(TopicId, i32), usize>;
-
-/// What members had and may keep. When all subscribe to the same topics, nobody keeps more than
-/// the fair share; the first members have one more, if the numbers do not divide.
-fn keep_previous(
-    members: &[AssignorMember],
-    topics: &BTreeMap<TopicId, i32>,
-    homogeneous: bool,
-) -> Owners {
-    let total: usize = members.first().map_or(0, |m| {
-        let subscribed = m.topics.iter().filter_map(|t| topics.get(t));
-        subscribed.map(|count| *count as usize).sum()
-    });
-    let (share, extra) = (total / members.len().max(1), total % members.len().max(1));
-    let mut owners = Owners::new();
+/// What members had and may keep; how much that is. When all subscribe to the same topics, nobody
+/// keeps more than the fair share; if the numbers do not divide, the first members that had one
+/// more keep that.
+fn keep_previous(members: &[AssignorMember<'_>], owners: &mut Owners, equal: bool) -> Vec<usize> {
+    let total = owners.partition_count();
+    let share = total / members.len().max(1);
+    let mut extra = total % members.len().max(1);
+    let mut counts = vec![0; members.len()];
     for (i, member) in members.iter().enumerate() {
-        let mut quota = match homogeneous {
-            true => share + usize::from(i < extra),
+        let quota = match equal {
+            true => share + usize::from(extra > 0),
             false => usize::MAX,
         };
-        for (topic, partitions) in &member.previous {
-            let count = topics.get(topic).copied().unwrap_or(0);
-            let kept = partitions.iter().filter(|p| (0..count).contains(*p));
-            for partition in kept {
-                let place = (*topic, *partition);
-                let may_keep = member.topics.contains(topic) && !owners.contains_key(&place);
-                if quota > 0 && may_keep {
-                    quota -= 1;
-                    owners.insert(place, i);
+        for (topic, partitions) in member.previous.into_iter().flatten() {
+            let Some(of_topic) = owners.0.get_mut(topic) else {
+                continue;
+            };
+            if !member.topics.contains(topic) {
+                continue;
+            }
+            for partition in partitions {
+                let place = usize::try_from(*partition).ok();
+                let place = place.and_then(|place| of_topic.get_mut(place));
+                match place {
+                    Some(owner @ None) if counts[i] < quota => {
+                        *owner = Some(i);
+                        counts[i] += 1;
+                    }
+                    _ => {}
                 }
             }
         }
+        if equal && counts[i] > share {
+            extra -= 1;
+        }
     }
-    owners
+    counts
+}
+
+/// Gives every free partition to the member that has least, the first one of equals.
+fn fill_equally(owners: &mut Owners, counts: &mut [usize]) {
+    let counted = counts.iter().enumerate();
+    let mut least: BinaryHeap<_> = counted.map(|(i, count)| Reverse((*count, i))).collect();
+    for owner in owners.0.values_mut().flatten().filter(|o| o.is_none()) {
+        let Some(mut first) = least.peek_mut() else {
+            return;
+        };
+        let Reverse((count, member)) = &mut *first;
+        *owner = Some(*member);
+        *count += 1;
+    }
+}
+
+fn fill(owners: &mut Owners, loads: &mut Loads<'_>) {
+    for (topic, of_topic) in &mut owners.0 {
+        for owner in of_topic.iter_mut().filter(|o| o.is_none()) {
+            if let Some(member) = loads.least(topic) {
+                loads.take(member);
+                *owner = Some(member);
+            }
+        }
+    }
 }
 
 /// How much each member has, and for each topic its subscribers from the least loaded on.
 struct Loads<'a> {
-    members: &'a [AssignorMember],
+    members: &'a [AssignorMember<'a>],
     counts: Vec<usize>,
     subscribers: BTreeMap<TopicId, BTreeSet<(usize, usize)>>,
 }
 
 impl<'a> Loads<'a> {
-    fn new(members: &'a [AssignorMember], owners: &Owners) -> Self {
-        let mut counts = vec![0; members.len()];
-        for member in owners.values() {
-            counts[*member] += 1;
-        }
+    fn new(members: &'a [AssignorMember<'a>], counts: Vec<usize>) -> Self {
         let mut subscribers: BTreeMap<TopicId, BTreeSet<(usize, usize)>> = BTreeMap::new();
         for (i, member) in members.iter().enumerate() {
-            for topic in &member.topics {
+            for topic in member.topics {
                 subscribers
                     .entry(*topic)
                     .or_default()
@@ -109,7 +128,7 @@ impl<'a> Loads<'a> {
 
     fn set(&mut self, member: usize, count: usize) {
         let old = std::mem::replace(&mut self.counts[member], count);
-        for topic in &self.members[member].topics {
+        for topic in self.members[member].topics {
             if let Some(subscribers) = self.subscribers.get_mut(topic) {
                 subscribers.remove(&(old, member));
                 subscribers.insert((count, member));
@@ -131,15 +150,17 @@ impl<'a> Loads<'a> {
 fn balance(owners: &mut Owners, loads: &mut Loads<'_>) {
     loop {
         let mut moved = false;
-        for ((topic, _), owner) in owners.iter_mut() {
-            let Some(least) = loads.least(topic) else {
-                continue;
-            };
-            if loads.counts[least] + 1 < loads.counts[*owner] {
-                loads.give(*owner);
-                loads.take(least);
-                *owner = least;
-                moved = true;
+        for (topic, of_topic) in &mut owners.0 {
+            for owner in of_topic.iter_mut().flatten() {
+                let Some(least) = loads.least(topic) else {
+                    continue;
+                };
+                if loads.counts[least] + 1 < loads.counts[*owner] {
+                    loads.give(*owner);
+                    loads.take(least);
+                    *owner = least;
+                    moved = true;
+                }
             }
         }
         if !moved {

@@ -43,6 +43,12 @@ final class Context implements AutoCloseable {
   /** A new topic whose partitions serve. `configs` are key, value, key, value. */
   String topic(String prefix, int partitions, String... configs) throws Exception {
     String topic = name(prefix);
+    create(topic, partitions, configs);
+    return topic;
+  }
+
+  /** The same with a name of one's own. */
+  void create(String topic, int partitions, String... configs) throws Exception {
     Map<String, String> map = new HashMap<>();
     for (int i = 0; i < configs.length; i += 2) {
       map.put(configs[i], configs[i + 1]);
@@ -50,7 +56,6 @@ final class Context implements AutoCloseable {
     NewTopic created = new NewTopic(topic, partitions, (short) 1).configs(map);
     admin.createTopics(List.of(created)).all().get();
     serves(topic, partitions);
-    return topic;
   }
 
   /**
