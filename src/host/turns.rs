@@ -165,6 +165,9 @@ mod tests {
             let nested = async move { inner.run(|| 7).await };
             assert_eq!(turns.run_steps(Box::pin(nested)).await, 7);
             assert_eq!(turns.run(|| 8).await, 8);
+            let inner = turns.clone();
+            let nested = async move { inner.run_steps(Box::pin(async { 9 })).await };
+            assert_eq!(turns.run_steps(Box::pin(nested)).await, 9);
         });
     }
 }

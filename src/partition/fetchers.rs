@@ -18,12 +18,15 @@ use tokio::sync::Notify;
 use super::fetcher::{Fetcher, FetcherConfig, Key, OutOfRange};
 use super::leader::Partition;
 use super::surroundings::Surroundings;
-use crate::host::tasks;
+use crate::host::{tasks, turns};
 use crate::peer::{ReplicaFetchAnswer, ReplicaFetchCall};
 use crate::types::{BrokerId, LeaderEpoch, Offset};
 
 /// How long a fetcher that has nothing to do and no deadline sleeps at most.
 const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// More than this is not checked and written within a millisecond.
+const SHORT_BYTES_MAX: usize = 2 << 20;
 
 /// An answer, or `None` after a failure that was said already.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
@@ -186,7 +189,15 @@ async fn run(running: Arc<Running>, source: Arc<dyn ReplicaSource>, around: Arc<
             let mut fetcher = running.fetcher.lock();
             let now = around.clock.monotonic();
             match answer {
-                Some(answer) => fetcher.on_answer(answer, now, around.clock.now_ms()),
+                Some(answer) => {
+                    let is_long = answer.records_bytes() > SHORT_BYTES_MAX;
+                    let take = || fetcher.on_answer(answer, now, around.clock.now_ms());
+                    if is_long {
+                        turns::in_place(take)
+                    } else {
+                        take()
+                    }
+                }
                 None => {
                     fetcher.on_lost(now);
                     Vec::new()

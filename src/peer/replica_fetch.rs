@@ -67,6 +67,13 @@ pub struct ReplicaFetchAnswer {
     pub partitions: Vec<FetchedFromLeader>,
 }
 
+impl ReplicaFetchAnswer {
+    pub fn records_bytes(&self) -> usize {
+        let partitions = self.partitions.iter();
+        partitions.map(|fetched| fetched.records.len()).sum()
+    }
+}
+
 /// A code that is not known here is an error all the same.
 fn error_of(code: i16) -> ErrorCode {
     ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError)

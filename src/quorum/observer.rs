@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::host::tasks;
+use crate::host::{tasks, turns};
 use crate::metadata::{ImageDelta, MetadataImage};
 use crate::peer::METADATA_FETCH;
 use crate::types::{BrokerId, Offset};
@@ -165,7 +165,8 @@ impl Follower {
             self.seen.send_replace(seen);
             self.turn = 0;
         }
-        self.apply(content)
+        // Thousands of topics may come at once.
+        turns::in_place(|| self.apply(content))
     }
 
     fn apply(&mut self, content: Content) -> Result<(), QuorumError> {
