@@ -415,7 +415,11 @@ impl Fetch {
             error: ErrorCode::None,
             session_id,
             topics,
-            node_endpoints: hints.endpoints(),
+            // Brokers know one another; Kafka tells them the leader's id only.
+            node_endpoints: match self.is_replica() {
+                true => Vec::new(),
+                false => hints.endpoints(),
+            },
         };
         fetch_answer::encode(header, answer)
     }
