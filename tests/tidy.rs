@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // A test may read files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -211,4 +212,41 @@ fn documents_point_at_files_that_exist() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// The field that a line of a configuration table declares (`=> field: Type,`).
+fn declared_field(line: &str) -> Option<&str> {
+    let (field, _) = line.trim_start().strip_prefix("=> ")?.split_once(':')?;
+    Some(field)
+}
+
+#[test]
+fn configurations_that_are_said_to_be_applied_are_read() {
+    let mut words = BTreeSet::new();
+    let mut applied = Vec::new();
+    for path in rust_files(Path::new("src")) {
+        if is_test_file(&path) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let code = production_code(&text);
+        for (at, line) in code.lines().enumerate() {
+            match declared_field(line) {
+                // The next line says so when only the checks of other values read it.
+                Some(field) => {
+                    let next = code.lines().nth(at + 1).unwrap_or_default();
+                    if !next.trim_start().starts_with("no_effect") {
+                        applied.push(field.to_owned());
+                    }
+                }
+                None => {
+                    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+                    words.extend(line.split(|c| !is_part(c)).map(str::to_owned));
+                }
+            }
+        }
+    }
+    applied.retain(|field| !words.contains(field));
+    assert!(applied.is_empty(), "read by nothing: {applied:?}");
+    assert_eq!(declared_field("        => a_b_ms: i64,"), Some("a_b_ms"));
 }
