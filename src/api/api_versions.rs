@@ -9,9 +9,10 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::answer::{Answer, CloseReason, Frame, Reply};
 use super::codec::{AnswerHeader, Handled};
-use super::context::Context;
+use super::context::{ConnectionKind, Context};
 use super::{API_VERSIONS, APIS, find, view};
 use crate::metadata::SUPPORTED_FEATURES;
+use crate::peer::PRIVATE_APIS;
 use crate::types::ErrorCode;
 use crate::wire::{RequestHeader, Value};
 
@@ -89,13 +90,20 @@ fn note_software(context: &Context, name: &str, version: &str) {
 }
 
 fn answer(context: &Context) -> ApiVersionsResponse {
-    let api_keys = APIS.iter().map(|row| {
-        let listed = ApiVersion::default().with_api_key(row.key);
-        listed
-            .with_min_version(row.listed_min)
-            .with_max_version(row.max)
-    });
-    let answer = ApiVersionsResponse::default().with_api_keys(api_keys.collect());
+    let kind = context.connection.kind;
+    let listed = |key, min, max| {
+        let listed = ApiVersion::default().with_api_key(key);
+        listed.with_min_version(min).with_max_version(max)
+    };
+    let rows = APIS.iter().filter(|row| row.is_answered_on(kind));
+    let mut api_keys: Vec<_> = rows
+        .map(|row| listed(row.key, row.listed_min, row.max))
+        .collect();
+    if kind != ConnectionKind::Broker {
+        let own = PRIVATE_APIS.iter();
+        api_keys.extend(own.map(|api| listed(api.key, api.min, api.max)));
+    }
+    let answer = ApiVersionsResponse::default().with_api_keys(api_keys);
     if context.api_version < VERSION_SOFTWARE {
         return answer;
     }

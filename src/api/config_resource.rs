@@ -119,7 +119,12 @@ async fn alter_one(
         return alter_loggers(node, &resource, validate_only);
     }
     if resource_type == ResourceType::Broker {
-        check_broker_name(&resource.name, node.broker_id.0)?;
+        // A request that another broker has passed on is about that broker.
+        let id = resource.name.parse().ok().map(BrokerId);
+        let known = id.is_some_and(|id| node.image().broker(id).is_some());
+        if !(known && node.quorum.has_other_nodes()) {
+            check_broker_name(&resource.name, node.broker_id.0)?;
+        }
     }
     let config = node.config();
     let without_effect = without_effect(resource_type, &resource.change);

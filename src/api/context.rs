@@ -1,11 +1,16 @@
 //! What a handler may use: the node's services, and who asks.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kafka_protocol::protocol::StrBytes;
 
 use super::{ApiRow, Node};
+use crate::machine::broker_sessions::ConnectionId;
+use crate::types::BrokerId;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// One client connection.
 pub struct Connection {
@@ -14,15 +19,47 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Name and version of the client's software, once it has said so (KIP-511).
     pub software: OnceLock<(String, String)>,
+    pub kind: ConnectionKind,
+    id: ConnectionId,
+    /// The broker that sends its heartbeats here.
+    broker: OnceLock<BrokerId>,
+}
+
+/// What may be asked on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionKind {
+    /// To a listener that serves clients and brokers.
+    Broker,
+    /// To a listener of `controller.listener.names`.
+    Controller,
+    /// From within this process to its own controller.
+    Local,
 }
 
 impl Connection {
-    pub fn new(listener: Arc<str>, peer: SocketAddr) -> Self {
+    pub fn new(listener: Arc<str>, peer: SocketAddr, kind: ConnectionKind) -> Self {
         Connection {
             listener,
             peer,
             software: OnceLock::new(),
+            kind,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            broker: OnceLock::new(),
         }
+    }
+
+    /// Notes that `broker` speaks here. `None`: it speaks from within this process.
+    pub fn of_broker(&self, broker: BrokerId) -> Option<ConnectionId> {
+        if self.kind == ConnectionKind::Local {
+            return None;
+        }
+        let _ = self.broker.set(broker);
+        Some(self.id)
+    }
+
+    /// The broker whose heartbeats came in here.
+    pub fn broker(&self) -> Option<(BrokerId, ConnectionId)> {
+        self.broker.get().map(|broker| (*broker, self.id))
     }
 }
 

@@ -1,5 +1,7 @@
 //! CreateTopics (key 19).
 
+use std::time::Duration;
+
 use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::create_topics_request::{
     CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
@@ -13,8 +15,9 @@ use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error, view};
 use crate::metadata::PlanError;
-use crate::metadata::planners::{CreatedTopic, NewTopic};
-use crate::types::{BrokerId, TopicName};
+use crate::metadata::planners::{CreatedTopic, CreatedTopics, NewTopic};
+use crate::quorum::QuorumError;
+use crate::types::{BrokerId, ErrorCode, Offset, TopicId, TopicName};
 
 /// From this version on a created topic's configurations are told, and its id (KIP-525).
 const VERSION_TELLS_CONFIGS: i16 = 5;
@@ -44,6 +47,67 @@ pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateT
         };
         CreateTopicsResponse::default().with_topics(results)
     })
+}
+
+/// Has the active controller, which is elsewhere, create topics; returns once this broker has them.
+pub async fn forward(
+    node: &Node,
+    time: Duration,
+    topics: Vec<NewTopic>,
+    validate_only: bool,
+) -> Result<CreatedTopics, QuorumError> {
+    let request = CreateTopicsRequest::default()
+        .with_topics(topics.iter().map(creatable).collect())
+        .with_timeout_ms(i32::try_from(time.as_millis()).unwrap_or(i32::MAX))
+        .with_validate_only(validate_only);
+    let listener = node.config().listeners.inter_broker_name.clone();
+    let answered = node.forwarding.forward_own(&listener, &request, time).await;
+    let answered = answered.map_err(|error| {
+        tracing::warn!("topics not created: {error}");
+        QuorumError::TimedOut
+    })?;
+    // This node became the controller meanwhile.
+    let Some((answer, offset)) = answered else {
+        let leader = node.quorum.leader();
+        return Err(QuorumError::NotController { leader });
+    };
+    node.partitions.wait_applied(Offset(offset)).await;
+    let created = answer.topics.into_iter().map(|topic| {
+        let name: TopicName = topic.name.0.as_str().into();
+        let code = ErrorCode::from_code(topic.error_code);
+        let result = match code.unwrap_or(ErrorCode::UnknownServerError) {
+            ErrorCode::None => Ok(CreatedTopic {
+                topic_id: TopicId(topic.topic_id),
+                num_partitions: topic.num_partitions,
+                replication_factor: topic.replication_factor,
+            }),
+            code => Err(PlanError {
+                code,
+                message: topic.error_message.map(|message| message.as_str().into()),
+            }),
+        };
+        (name, result)
+    });
+    Ok(created.collect())
+}
+
+fn creatable(topic: &NewTopic) -> CreatableTopic {
+    let configs = topic.configs.iter().map(|(name, value)| {
+        CreatableTopicConfig::default()
+            .with_name(view::text(name))
+            .with_value(value.as_deref().map(view::text))
+    });
+    let assignments = topic.assignments.iter().map(|(index, replicas)| {
+        CreatableReplicaAssignment::default()
+            .with_partition_index(*index)
+            .with_broker_ids(replicas.iter().map(|id| id.0.into()).collect())
+    });
+    CreatableTopic::default()
+        .with_name(WireName(view::text(&topic.name)))
+        .with_num_partitions(topic.num_partitions)
+        .with_replication_factor(topic.replication_factor)
+        .with_assignments(assignments.collect())
+        .with_configs(configs.collect())
 }
 
 fn new_topic(topic: &CreatableTopic) -> NewTopic {

@@ -7,8 +7,9 @@ use kafka_protocol::messages::describe_cluster_response::{
 };
 
 use super::codec::Handled;
-use super::context::Context;
+use super::context::{ConnectionKind, Context};
 use super::view;
+use crate::peer::Address;
 use crate::types::ErrorCode;
 
 const ENDPOINT_BROKERS: i8 = 1;
@@ -18,10 +19,21 @@ pub fn handle(
     context: Context,
     request: DescribeClusterRequest,
 ) -> Handled<DescribeClusterResponse> {
+    let of_controllers = context.connection.kind == ConnectionKind::Controller;
     match request.endpoint_type {
-        ENDPOINT_BROKERS => {}
-        ENDPOINT_CONTROLLERS => {
-            let message = "The given endpoint type is CONTROLLER, this is a broker listener.";
+        ENDPOINT_BROKERS if !of_controllers => {}
+        ENDPOINT_CONTROLLERS if of_controllers => return Handled::Ready(controllers(&context)),
+        ENDPOINT_BROKERS | ENDPOINT_CONTROLLERS => {
+            let message = match of_controllers {
+                true => {
+                    "The request was sent to an endpoint of type CONTROLLER, but we wanted an \
+                         endpoint of type BROKER"
+                }
+                false => {
+                    "The request was sent to an endpoint of type BROKER, but we wanted an \
+                          endpoint of type CONTROLLER"
+                }
+            };
             return Handled::Ready(refused(ErrorCode::MismatchedEndpointType, message));
         }
         other => {
@@ -59,6 +71,28 @@ pub fn handle(
             .with_brokers(brokers)
             .with_cluster_authorized_operations(operations),
     )
+}
+
+/// The controllers, for a client of a controller's listener.
+fn controllers(context: &Context) -> DescribeClusterResponse {
+    let quorum = &context.node.quorum;
+    let voters = quorum.voters().into_iter();
+    let controllers = voters.filter_map(|voter| {
+        let address = Address::parse(&voter.address).ok()?;
+        Some(
+            DescribeClusterBroker::default()
+                .with_broker_id(voter.id.0.into())
+                .with_host(view::text(&address.host))
+                .with_port(address.port.into()),
+        )
+    });
+    let leader = quorum.leader().map_or(-1, |leader| leader.0);
+    DescribeClusterResponse::default()
+        .with_endpoint_type(ENDPOINT_CONTROLLERS)
+        .with_cluster_id(view::text(quorum.cluster_id()))
+        .with_controller_id(WireId(leader))
+        .with_brokers(controllers.collect())
+        .with_cluster_authorized_operations(view::OPERATIONS_NOT_ASKED)
 }
 
 fn refused(error: ErrorCode, message: &str) -> DescribeClusterResponse {

@@ -39,6 +39,7 @@ pub fn of_append(topic_partition: &TopicPartition, error: &AppendError) -> Error
         AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
         AppendError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         AppendError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
+        AppendError::Fenced { .. } => ErrorCode::NotLeaderOrFollower,
         AppendError::UnexpectedOffset { .. } | AppendError::Malformed { .. } => {
             tracing::error!(%topic_partition, "{error}");
             ErrorCode::UnknownServerError
@@ -57,6 +58,8 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
         | QuorumError::WrongCluster { .. }
         | QuorumError::NotAVoter { .. }
         | QuorumError::NoClusterId
+        | QuorumError::ForeignCluster { .. }
+        | QuorumError::Membership(_)
         | QuorumError::Store(_)
         | QuorumError::Damaged { .. }
         | QuorumError::Failed(_) => {

@@ -4,7 +4,6 @@
 //! The first stage reads what there is. If that is less than `min_bytes` and the client is willing
 //! to wait, the second stage sleeps until one of the partitions has news, and reads again.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,18 +13,26 @@ use kafka_protocol::messages::fetch_response::FetchResponse;
 use super::codec::{AnswerHeader, Handled, Outcome};
 use super::context::Context;
 use super::fetch_answer::{self, AbortedTransaction, FetchAnswer, FetchedPartition, FetchedTopic};
+use super::fetch_request::{find, not_here, refuse, refuse_all, session_request};
+use super::leader_hint::LeaderHints;
+use super::read_replica::ReadReplicas;
 use super::{Node, error};
 use crate::host::random;
 use crate::log::LogSlice;
 use crate::machine::fetch_session::{
-    self, FetchPosition, FetchTarget, NO_SESSION, PartitionKey, SessionRequest, Told,
+    self, FetchPosition, FetchTarget, NO_SESSION, PartitionKey, Told,
 };
-use crate::partition::{Partition, Waiter};
-use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset, TopicId};
+use crate::machine::replica_set::NO_BROKER_EPOCH;
+use crate::partition::{
+    Partition, ReplicaFetch, ReplicaFetchError, ReplicaRead, Waiter, Watermarks,
+};
+use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset};
 
 /// From this version on a fetch says from which epoch its last record was.
 const VERSION_LAST_FETCHED_EPOCH: i16 = 12;
 const VERSION_TOPIC_IDS: i16 = 13;
+/// From this version on a consumer says where it is, and may read from a follower (KIP-392).
+const VERSION_RACK: i16 = 11;
 
 /// A session of more partitions takes too long for a worker, however small the request is.
 const SHORT_PARTITIONS_MAX: usize = 1000;
@@ -62,43 +69,9 @@ fn fetch(context: Context, request: FetchRequest) -> Handled<FetchResponse> {
     }))
 }
 
-/// An error of the whole request: nothing else is in the answer.
-fn refuse(error: ErrorCode) -> FetchAnswer {
-    FetchAnswer {
-        error,
-        session_id: NO_SESSION,
-        topics: Vec::new(),
-    }
-}
-
-/// A request that makes no sense. Where the answer goes by name, each partition that the request
-/// names has the error too: versions without an error of the whole answer have no other place.
-fn refuse_all(request: &FetchRequest, uses_topic_ids: bool, error: ErrorCode) -> FetchAnswer {
-    let mut answer = refuse(error);
-    answer.session_id = request.session_id;
-    if uses_topic_ids {
-        return answer;
-    }
-    answer.topics = request
-        .topics
-        .iter()
-        .map(|topic| {
-            let partitions = topic.partitions.iter().map(|wanted| FetchedPartition {
-                aborted_transactions: Some(Vec::new()),
-                ..FetchedPartition::failed(wanted.partition, error)
-            });
-            FetchedTopic {
-                topic: topic.topic.0.as_str().into(),
-                topic_id: TopicId(topic.topic_id),
-                partitions: partitions.collect(),
-            }
-        })
-        .collect();
-    answer
-}
-
 /// A fetch under way.
 struct Fetch {
+    listener: Arc<str>,
     session: fetch_session::Context,
     uses_topic_ids: bool,
     targets: Vec<FetchTarget>,
@@ -106,6 +79,11 @@ struct Fetch {
     partitions: Vec<Result<Arc<Partition>, ErrorCode>>,
     read_committed: bool,
     replica_id: BrokerId,
+    replica_epoch: i64,
+    /// `None`: the client reads from leaders only.
+    rack_id: Option<String>,
+    /// The replicas that a consumer may be sent to, where that is configured.
+    read_replicas: Option<ReadReplicas>,
     knows_last_epoch: bool,
     knows_leader_hint: bool,
     max_bytes: i64,
@@ -129,10 +107,15 @@ impl Fetch {
     fn begin(context: &Context, request: FetchRequest) -> Result<Fetch, FetchAnswer> {
         let node = &context.node;
         let uses_topic_ids = context.api_version >= VERSION_TOPIC_IDS;
-        let replica_id = match context.api_version {
-            ..=14 => request.replica_id.0,
-            _ => request.replica_state.replica_id.0,
+        let (replica_id, replica_epoch) = match context.api_version {
+            ..=14 => (request.replica_id.0, NO_BROKER_EPOCH),
+            _ => (
+                request.replica_state.replica_id.0,
+                request.replica_state.replica_epoch,
+            ),
         };
+        let knows_rack = context.api_version >= VERSION_RACK && replica_id < 0;
+        let rack_id = knows_rack.then(|| request.rack_id.to_string());
         let session_request = session_request(&request, uses_topic_ids);
         let now = node.clock.now_ms();
         let begun = node.fetch_sessions.lock().begin(session_request, now);
@@ -152,12 +135,16 @@ impl Fetch {
             .max_bytes
             .min(node.config().broker.fetch.fetch_max_bytes);
         Ok(Fetch {
+            listener: context.connection.listener.clone(),
             session,
             uses_topic_ids,
             targets,
             partitions,
             read_committed,
             replica_id: BrokerId(replica_id),
+            replica_epoch,
+            rack_id,
+            read_replicas: ReadReplicas::of(node),
             knows_last_epoch: context.api_version >= VERSION_LAST_FETCHED_EPOCH,
             knows_leader_hint: context.api_version >= 16,
             max_bytes: i64::from(max_bytes),
@@ -178,7 +165,10 @@ impl Fetch {
             let index = target.key.partition;
             let fetched = match partition {
                 Ok(partition) => {
-                    let fetched = self.read_partition(partition, &target.position, &read);
+                    let fetched = match self.is_replica() {
+                        true => self.read_for_replica(partition, &target.position, &mut read),
+                        false => self.read_partition(partition, &target.position, &read),
+                    };
                     read.room_bytes = (read.room_bytes - fetched.records_bytes() as i64).max(0);
                     fetched
                 }
@@ -189,7 +179,7 @@ impl Fetch {
                 let own = slice.available.min(target.position.max_bytes.max(0) as u32);
                 i64::from(own.max(slice.len))
             });
-            read.urgent |= fetched.error != ErrorCode::None || fetched.diverging_epoch.is_some();
+            read.urgent |= fetched.must_say();
             read.partitions.push(fetched);
         }
         read
@@ -205,31 +195,27 @@ impl Fetch {
         let failed = |error| self.failed(partition, error);
         // -2 and other negative epochs are ignored here, unlike in ListOffsets.
         let known_epoch = position.current_leader_epoch.max(LeaderEpoch::NONE.0);
-        if let Err(error) = partition.check_leader(known_epoch) {
+        if let Err(error) = self.check(partition, known_epoch) {
             return failed(error);
         }
-        if self.replica_id.0 >= 0 {
-            // Replication comes with the cluster; until then nobody is a replica of ours.
-            return failed(ErrorCode::NotLeaderOrFollower);
-        }
         let watermarks = partition.watermarks();
-        let fetched = FetchedPartition {
-            high_watermark: watermarks.high_watermark,
-            last_stable_offset: watermarks.last_stable_offset,
-            log_start_offset: watermarks.log_start_offset,
+        let mut fetched = FetchedPartition {
             aborted_transactions: self.read_committed.then(Vec::new),
-            ..FetchedPartition::failed(index, ErrorCode::None)
+            ..fetched(index, &watermarks)
         };
-        if self.knows_last_epoch && position.last_fetched_epoch >= 0 {
-            match divergence(partition, position) {
+        if let Some(replica) = self.preferred_replica(partition, position.fetch_offset) {
+            fetched.preferred_read_replica = replica;
+            return fetched;
+        }
+        if self.knows_last_epoch {
+            let last = LeaderEpoch(position.last_fetched_epoch);
+            match partition.divergence(last, position.fetch_offset) {
                 Ok(None) => {}
                 Ok(diverging_epoch) => {
-                    return FetchedPartition {
-                        diverging_epoch,
-                        ..fetched
-                    };
+                    fetched.diverging_epoch = diverging_epoch;
+                    return fetched;
                 }
-                Err(error) => return failed(error),
+                Err(error) => return failed(code_of(partition, &error)),
             }
         }
         let up_to = if self.read_committed {
@@ -251,6 +237,63 @@ impl Fetch {
             }
             Ok(slice) => self.with_records(partition, position.fetch_offset, up_to, slice, fetched),
             Err(error) => failed(error::of_read(&partition.topic_partition, &error)),
+        }
+    }
+
+    fn is_replica(&self) -> bool {
+        self.replica_id.0 >= 0
+    }
+
+    /// Whether this broker may answer at all.
+    fn check(&self, partition: &Partition, known_epoch: i32) -> Result<(), ErrorCode> {
+        match self.rack_id {
+            Some(_) => partition.check_replica(known_epoch),
+            None => partition.check_leader(known_epoch),
+        }
+    }
+
+    /// A replica nearer to the consumer.
+    fn preferred_replica(&self, partition: &Partition, from: Offset) -> Option<BrokerId> {
+        let rack_id = self.rack_id.as_deref()?;
+        let replicas = self.read_replicas.as_ref()?;
+        replicas.preferred(partition, rack_id, from)
+    }
+
+    /// What a follower gets: everything up to the log's end.
+    fn read_for_replica(
+        &self,
+        partition: &Partition,
+        position: &FetchPosition,
+        read: &mut Read,
+    ) -> FetchedPartition {
+        let room_bytes = read.room_bytes.min(i64::from(position.max_bytes)).max(0);
+        let fetch = ReplicaFetch {
+            replica: self.replica_id,
+            replica_epoch: self.replica_epoch,
+            current_leader_epoch: position.current_leader_epoch.max(LeaderEpoch::NONE.0),
+            fetch_offset: position.fetch_offset,
+            last_fetched_epoch: match self.knows_last_epoch {
+                true => LeaderEpoch(position.last_fetched_epoch),
+                false => LeaderEpoch::NONE,
+            },
+            log_start_offset: position.log_start_offset,
+            max_bytes: room_bytes as u32,
+        };
+        match partition.read_for_replica(&fetch, read.bytes == 0) {
+            Ok(ReplicaRead {
+                watermarks,
+                diverging_epoch,
+                records,
+            }) => {
+                // So that followers know soon what is committed: one of them leads next.
+                read.urgent |= partition.owes_high_watermark(self.replica_id);
+                FetchedPartition {
+                    diverging_epoch,
+                    records,
+                    ..fetched(partition.topic_partition.partition, &watermarks)
+                }
+            }
+            Err(error) => self.failed(partition, code_of(partition, &error)),
         }
     }
 
@@ -282,18 +325,8 @@ impl Fetch {
         fetched
     }
 
-    /// An error of one partition, with the leader to turn to where the client can read it.
     fn failed(&self, partition: &Partition, error: ErrorCode) -> FetchedPartition {
-        let mut failed = FetchedPartition::failed(partition.topic_partition.partition, error);
-        let names_leader = matches!(
-            error,
-            ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch
-        );
-        if self.knows_leader_hint && names_leader {
-            let leadership = partition.leadership();
-            failed.current_leader = Some((leadership.leader, leadership.leader_epoch));
-        }
-        failed
+        FetchedPartition::failed(partition.topic_partition.partition, error)
     }
 
     fn is_enough(&self, read: &Read) -> bool {
@@ -311,7 +344,7 @@ impl Fetch {
             .iter()
             .filter_map(|found| found.as_ref().ok())
             .collect();
-        let _registered = Registered::new(&known, &waiter);
+        let _registered = Registered::new(&known, &waiter, self.is_replica());
         let deadline = tokio::time::sleep(self.max_wait);
         tokio::pin!(deadline);
         loop {
@@ -346,10 +379,13 @@ impl Fetch {
                 .current_leader_epoch
                 .max(LeaderEpoch::NONE.0);
             let watermarks = partition.watermarks();
-            watermarks.high_watermark != fetched.high_watermark
+            let seen_end = fetched.records.as_ref().map(|slice| slice.log_end_offset);
+            let is_longer = seen_end.is_some_and(|seen| watermarks.log_end_offset > seen);
+            (self.is_replica() && is_longer)
+                || watermarks.high_watermark != fetched.high_watermark
                 || watermarks.last_stable_offset != fetched.last_stable_offset
                 || watermarks.log_start_offset != fetched.log_start_offset
-                || partition.check_leader(known_epoch).is_err()
+                || self.check(partition, known_epoch).is_err()
         })
     }
 
@@ -361,7 +397,14 @@ impl Fetch {
         };
         let mut sessions = node.fetch_sessions.lock();
         let mut topics: Vec<FetchedTopic> = Vec::new();
-        for (target, partition) in self.targets.iter().zip(read.partitions) {
+        self.tell_replica(&read);
+        let mut hints = LeaderHints::new(node, &self.listener);
+        for (target, mut partition) in self.targets.iter().zip(read.partitions) {
+            if self.knows_leader_hint {
+                let key = &target.key;
+                partition.current_leader =
+                    hints.of(&key.topic, key.topic_id, key.partition, partition.error);
+            }
             if let fetch_session::Context::Incremental { id } = self.session
                 && !sessions.is_news(id, &target.key, told(&partition))
             {
@@ -374,8 +417,27 @@ impl Fetch {
             error: ErrorCode::None,
             session_id,
             topics,
+            // Brokers know one another; Kafka tells them the leader's id only.
+            node_endpoints: match self.is_replica() {
+                true => Vec::new(),
+                false => hints.endpoints(),
+            },
         };
         fetch_answer::encode(header, answer)
+    }
+
+    /// The follower is being told the high watermarks of this answer.
+    fn tell_replica(&self, read: &Read) {
+        if !self.is_replica() {
+            return;
+        }
+        for (partition, fetched) in self.partitions.iter().zip(&read.partitions) {
+            if let Ok(partition) = partition
+                && fetched.error == ErrorCode::None
+            {
+                partition.tell_replica(self.replica_id, fetched.high_watermark);
+            }
+        }
     }
 
     fn create_session(&self, node: &Node, read: &Read) -> i32 {
@@ -393,102 +455,54 @@ impl Fetch {
 struct Registered<'a> {
     partitions: &'a [&'a Arc<Partition>],
     waiter: &'a Arc<Waiter>,
+    is_replica: bool,
 }
 
 impl<'a> Registered<'a> {
-    fn new(partitions: &'a [&'a Arc<Partition>], waiter: &'a Arc<Waiter>) -> Self {
+    fn new(
+        partitions: &'a [&'a Arc<Partition>],
+        waiter: &'a Arc<Waiter>,
+        is_replica: bool,
+    ) -> Self {
         for partition in partitions {
-            partition.register(waiter);
+            match is_replica {
+                true => partition.register_follower(waiter),
+                false => partition.register(waiter),
+            }
         }
-        Registered { partitions, waiter }
+        Registered {
+            partitions,
+            waiter,
+            is_replica,
+        }
     }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
         for partition in self.partitions {
-            partition.deregister(self.waiter);
-        }
-    }
-}
-
-fn session_request(request: &FetchRequest, uses_topic_ids: bool) -> SessionRequest {
-    let mut targets: Vec<FetchTarget> = Vec::new();
-    // A partition that is named twice: the last word counts, in the first one's place.
-    let mut places: HashMap<PartitionKey, usize> = HashMap::new();
-    for topic in &request.topics {
-        let name: Arc<str> = topic.topic.0.as_str().into();
-        for partition in &topic.partitions {
-            let key = PartitionKey {
-                topic: name.clone(),
-                topic_id: TopicId(topic.topic_id),
-                partition: partition.partition,
-            };
-            let position = FetchPosition {
-                current_leader_epoch: partition.current_leader_epoch,
-                fetch_offset: Offset(partition.fetch_offset),
-                last_fetched_epoch: partition.last_fetched_epoch,
-                log_start_offset: Offset(partition.log_start_offset),
-                max_bytes: partition.partition_max_bytes,
-            };
-            match places.get(&key) {
-                Some(&at) => targets[at].position = position,
-                None => {
-                    places.insert(key.clone(), targets.len());
-                    targets.push(FetchTarget { key, position });
-                }
+            match self.is_replica {
+                true => partition.deregister_follower(self.waiter),
+                false => partition.deregister(self.waiter),
             }
         }
     }
-    let mut forgotten = Vec::new();
-    for topic in &request.forgotten_topics_data {
-        let name: Arc<str> = topic.topic.0.as_str().into();
-        forgotten.extend(topic.partitions.iter().map(|&partition| PartitionKey {
-            topic: name.clone(),
-            topic_id: TopicId(topic.topic_id),
-            partition,
-        }));
-    }
-    SessionRequest {
-        id: request.session_id,
-        epoch: request.session_epoch,
-        uses_topic_ids,
-        targets,
-        forgotten,
-    }
 }
 
-fn find(node: &Node, key: &PartitionKey, by_id: bool) -> Result<Arc<Partition>, ErrorCode> {
-    if by_id {
-        node.partition_by_id(key.topic_id, key.partition)
-    } else {
-        node.partition_by_name(&key.topic, key.partition)
-    }
-}
-
-/// The answer for a partition that is not looked for further. Kafka has an empty list for what
-/// its metadata does not know, and none for all that its replicas refuse.
-fn not_here(index: i32, error: ErrorCode) -> FetchedPartition {
-    let unknown = matches!(
-        error,
-        ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId
-    );
+/// An answer with what is known of the log's bounds, and nothing else yet.
+fn fetched(index: i32, watermarks: &Watermarks) -> FetchedPartition {
     FetchedPartition {
-        aborted_transactions: unknown.then(Vec::new),
-        ..FetchedPartition::failed(index, error)
+        high_watermark: watermarks.high_watermark,
+        last_stable_offset: watermarks.last_stable_offset,
+        log_start_offset: watermarks.log_start_offset,
+        ..FetchedPartition::failed(index, ErrorCode::None)
     }
 }
 
-/// Where the fetcher's log parts from ours (KIP-595), if it does.
-fn divergence(
-    partition: &Partition,
-    position: &FetchPosition,
-) -> Result<Option<(LeaderEpoch, Offset)>, ErrorCode> {
-    let last = LeaderEpoch(position.last_fetched_epoch);
-    match partition.log.end_offset_for_epoch(last) {
-        None => Err(ErrorCode::OffsetOutOfRange),
-        Some((epoch, end)) if epoch < last || end < position.fetch_offset => Ok(Some((epoch, end))),
-        Some(_) => Ok(None),
+fn code_of(partition: &Partition, error: &ReplicaFetchError) -> ErrorCode {
+    match error {
+        ReplicaFetchError::Refused(code) => *code,
+        ReplicaFetchError::Read(error) => error::of_read(&partition.topic_partition, error),
     }
 }
 
@@ -497,7 +511,7 @@ fn told(partition: &FetchedPartition) -> Told {
         high_watermark: partition.high_watermark,
         log_start_offset: partition.log_start_offset,
         has_records: partition.records_bytes() > 0,
-        must_say: partition.error != ErrorCode::None || partition.diverging_epoch.is_some(),
+        must_say: partition.must_say(),
     }
 }
 

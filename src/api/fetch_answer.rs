@@ -12,6 +12,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::answer::{Chunk, Frame};
 use super::codec::{AnswerHeader, put_varint};
+use super::leader_hint::LeaderEndpoint;
 use crate::host::File;
 use crate::log::LogSlice;
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset, TopicId, TopicName};
@@ -57,6 +58,14 @@ impl FetchedPartition {
         }
     }
 
+    /// Whether it is said at once, and in a session each time: an error, a divergence, another
+    /// replica to read from.
+    pub fn must_say(&self) -> bool {
+        self.error != ErrorCode::None
+            || self.diverging_epoch.is_some()
+            || self.preferred_read_replica != BrokerId::NONE
+    }
+
     pub fn records_bytes(&self) -> usize {
         self.records.as_ref().map_or(0, |slice| slice.len as usize)
     }
@@ -74,6 +83,8 @@ pub struct FetchAnswer {
     pub error: ErrorCode,
     pub session_id: i32,
     pub topics: Vec<FetchedTopic>,
+    /// Where the leaders are that `current_leader` names; from v16 on.
+    pub node_endpoints: Vec<LeaderEndpoint>,
 }
 
 /// Encodes `answer` at the version that `header` names.
@@ -118,7 +129,36 @@ impl Encoder {
         for topic in answer.topics {
             self.topic(topic);
         }
-        self.no_tags();
+        self.endpoints(&answer.node_endpoints);
+    }
+
+    fn endpoints(&mut self, endpoints: &[LeaderEndpoint]) {
+        if endpoints.is_empty() || self.version < 16 {
+            return self.no_tags();
+        }
+        let mut content = Encoder {
+            version: self.version,
+            flexible: true,
+            buffer: BytesMut::new(),
+            chunks: Vec::new(),
+        };
+        content.array_len(endpoints.len());
+        for endpoint in endpoints {
+            content.buffer.put_i32(endpoint.id.0);
+            content.text(Some(&endpoint.host));
+            content.buffer.put_i32(endpoint.port);
+            content.text(endpoint.rack.as_deref());
+            content.no_tags();
+        }
+        self.buffer.put_slice(&[1, 0]); // one tag: 0
+        self.varint(content.buffer.len() as u32);
+        self.buffer.put_slice(&content.buffer);
+    }
+
+    /// A compact nullable string.
+    fn text(&mut self, text: Option<&str>) {
+        self.varint(text.map_or(0, |text| text.len() as u32 + 1));
+        self.buffer.put_slice(text.unwrap_or_default().as_bytes());
     }
 
     fn topic(&mut self, topic: FetchedTopic) {

@@ -33,7 +33,26 @@ const SPECIAL: &[(i64, i16)] = &[
     (EARLIEST_PENDING_UPLOAD, 11),
 ];
 
+/// Who asks, as far as the answer depends on it.
+#[derive(Clone, Copy)]
+struct Asker {
+    api_version: i16,
+    /// A follower: to it the log ends where it ends.
+    is_replica: bool,
+    /// A tool that may ask any replica.
+    is_debugger: bool,
+}
+
+const DEBUGGING_REPLICA: i32 = -2;
+/// From this version on a leader says that it cannot tell the latest offset yet.
+const VERSION_OFFSET_NOT_AVAILABLE: i16 = 5;
+
 pub fn handle(context: Context, request: ListOffsetsRequest) -> Handled<ListOffsetsResponse> {
+    let asker = Asker {
+        api_version: context.api_version,
+        is_replica: request.replica_id.0 >= 0,
+        is_debugger: request.replica_id.0 == DEBUGGING_REPLICA,
+    };
     let read_committed = match request.isolation_level {
         0 => Ok(false),
         1 => Ok(true),
@@ -50,13 +69,7 @@ pub fn handle(context: Context, request: ListOffsetsRequest) -> Handled<ListOffs
         let partitions = partitions.iter().map(|asked| {
             let found = match asked.times {
                 1 => read_committed.and_then(|committed| {
-                    list(
-                        &context.node,
-                        context.api_version,
-                        &name.0,
-                        &asked.what,
-                        committed,
-                    )
+                    list(&context.node, asker, &name.0, &asked.what, committed)
                 }),
                 _ => Err(ErrorCode::InvalidRequest),
             };
@@ -103,7 +116,7 @@ fn answer(
 
 fn list(
     node: &Node,
-    api_version: i16,
+    asker: Asker,
     topic: &str,
     wanted: &ListOffsetsPartition,
     read_committed: bool,
@@ -113,17 +126,27 @@ fn list(
         let served_from = SPECIAL
             .iter()
             .find(|(special, _)| *special == wanted.timestamp);
-        if served_from.is_none_or(|(_, from)| api_version < *from) {
+        if served_from.is_none_or(|(_, from)| asker.api_version < *from) {
             return Err(ErrorCode::UnsupportedVersion);
         }
     }
-    partition.check_leader(wanted.current_leader_epoch)?;
+    match asker.is_debugger {
+        true => partition.check_replica(wanted.current_leader_epoch)?,
+        false => partition.check_leader(wanted.current_leader_epoch)?,
+    }
     let watermarks = partition.watermarks();
-    let end = if read_committed {
-        watermarks.last_stable_offset
-    } else {
-        watermarks.high_watermark
+    let end = match (asker.is_replica, read_committed) {
+        (true, _) => watermarks.log_end_offset,
+        (false, true) => watermarks.last_stable_offset,
+        (false, false) => watermarks.high_watermark,
     };
+    // Shortly after an election nobody can tell what was committed last.
+    let not_available = (!asker.is_replica && partition.is_recovering_watermark()).then_some(
+        match asker.api_version {
+            ..VERSION_OFFSET_NOT_AVAILABLE => ErrorCode::LeaderNotAvailable,
+            _ => ErrorCode::OffsetNotAvailable,
+        },
+    );
     let at = |offset: Offset, leader_epoch: Option<LeaderEpoch>| {
         Ok(Some(TimestampOffset {
             timestamp: TimestampMs::NONE,
@@ -132,17 +155,23 @@ fn list(
         }))
     };
     match wanted.timestamp {
-        LATEST => at(end, partition.log.latest_epoch()),
+        LATEST => match not_available {
+            Some(error) => Err(error),
+            None => at(end, partition.log.latest_epoch()),
+        },
         EARLIEST | EARLIEST_LOCAL => {
             let start = watermarks.log_start_offset;
             at(start, partition.log.epoch_at(start))
         }
         // Nothing is tiered, and nothing waits to be.
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => at(Offset::NONE, None),
-        MAX_TIMESTAMP => below(end, &partition, partition.log.offset_of_max_timestamp()),
+        MAX_TIMESTAMP => {
+            let found = partition.log.offset_of_max_timestamp();
+            below(end, &partition, found, not_available)
+        }
         timestamp => {
             let found = partition.log.offset_for_timestamp(TimestampMs(timestamp));
-            below(end, &partition, found)
+            below(end, &partition, found, not_available)
         }
     }
 }
@@ -152,9 +181,14 @@ fn below(
     end: Offset,
     partition: &Partition,
     found: Result<Option<TimestampOffset>, crate::log::LogError>,
+    not_available: Option<ErrorCode>,
 ) -> Result<Option<TimestampOffset>, ErrorCode> {
     match found {
-        Ok(found) => Ok(found.filter(|found| found.offset < end)),
+        Ok(Some(found)) if found.offset >= end => match not_available {
+            Some(error) => Err(error),
+            None => Ok(None),
+        },
+        Ok(found) => Ok(found),
         Err(log_error) => Err(error::of_log(&partition.topic_partition, &log_error)),
     }
 }

@@ -10,10 +10,18 @@ mod context;
 mod document;
 mod error;
 mod fetch_answer;
+mod fetch_request;
+mod forwarding;
 mod group_request;
 mod internal_topics;
+mod isr_controller;
+mod leader_hint;
+mod lifecycle;
+mod liveness;
 mod node;
+mod read_replica;
 mod room;
+mod rules;
 mod txn_request;
 mod value;
 mod verification;
@@ -21,10 +29,14 @@ mod view;
 
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply, Stage, Work};
 pub use api_versions::unsupported as unsupported_api_versions;
-pub use context::{Connection, Context};
+pub use context::{Connection, ConnectionKind, Context};
 pub use document::protocol_markdown;
+pub use forwarding::is_forwarded;
 pub use internal_topics::{CONSUMER_OFFSETS, TRANSACTION_STATE};
-pub use node::{Coordinators, Node};
+pub use isr_controller::ControllerIsr;
+pub use lifecycle::{Beat, LifecycleError, heartbeat, register as register_broker};
+pub use node::{Controllers, Coordinators, Node};
+pub use rules::of_image as rules_of_image;
 
 use bytes::Bytes;
 
@@ -62,7 +74,7 @@ macro_rules! apis {
     )*) => {
         $(mod $module;)*
 
-        /// Every API of a broker listener, by key.
+        /// Every API of a broker's or a controller's listener, by key.
         pub const APIS: &[ApiRow] = &[$(ApiRow {
             key: $key,
             name: stringify!($name),
@@ -121,19 +133,37 @@ apis! {
     36 SaslAuthenticate        sasl_authenticate         0 0 2  Alone Short;
     37 CreatePartitions        create_partitions         0 0 3  Alone Long;
     42 DeleteGroups            delete_groups             0 0 3  Alone Long, values from 3;
+    43 ElectLeaders            elect_leaders             0 0 2  Alone Long;
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone Long;
     47 OffsetDelete            offset_delete             0 0 0  Alone Long;
+    55 DescribeQuorum          describe_quorum           0 0 2  Alone Long;
+    56 AlterPartition          alter_partition           2 2 3  Alone Long;
     60 DescribeCluster         describe_cluster          0 0 2  Alone Long;
     61 DescribeProducers       describe_producers        0 0 0  Alone Long;
+    62 BrokerRegistration      broker_registration       0 0 4  Alone Long;
+    63 BrokerHeartbeat         broker_heartbeat          0 0 1  Alone Short;
+    64 UnregisterBroker        unregister_broker         0 0 0  Alone Long;
     65 DescribeTransactions    describe_transactions     0 0 0  Alone Long;
     66 ListTransactions        list_transactions         0 0 2  Alone Long;
+    67 AllocateProducerIds     allocate_producer_ids     0 0 0  Alone Long;
     68 ConsumerGroupHeartbeat  consumer_group_heartbeat  0 0 1  Alone Short;
     69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone Long;
     74 ListConfigResources     list_config_resources     0 0 1  Alone Long;
     75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone Long;
 }
 
-/// The row of an API, if this broker serves it.
+impl ApiRow {
+    /// Whether Kafka answers it on such a listener.
+    pub fn is_answered_on(&self, kind: ConnectionKind) -> bool {
+        crate::wire::api(self.key).is_some_and(|api| match kind {
+            ConnectionKind::Broker => api.broker,
+            ConnectionKind::Controller => api.controller,
+            ConnectionKind::Local => true,
+        })
+    }
+}
+
+/// The row of an API, if this node serves it.
 pub fn find(key: i16) -> Option<&'static ApiRow> {
     APIS.binary_search_by_key(&key, |row| row.key)
         .ok()

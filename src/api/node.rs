@@ -13,11 +13,13 @@ use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
 use crate::coordinator::transaction::{BlockProducerIds, LocalMarkers, TransactionCoordinator};
 use crate::host::{Clock, Turns, tasks};
+use crate::machine::broker_sessions::BrokerSessions;
 use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 use crate::metadata::{MetadataImage, Plan, PlanError};
 use crate::partition::{Partition, Partitions};
-use crate::quorum::{HostDraw, Quorum, QuorumError};
+use crate::peer::ControllerChannel;
+use crate::quorum::{Endpoint, HostDraw, Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
 const INTERNAL_TOPICS: [&str; 3] = [CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE];
@@ -25,12 +27,24 @@ const INTERNAL_TOPICS: [&str; 3] = [CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_G
 /// How long a change of the metadata may take before the client is told that it timed out.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
 
+/// How long to wait for another controller before what this broker wants is asked for again.
+const CONTROLLER_RETRY: Duration = Duration::from_millis(50);
+
 /// The coordinators of a node, and what belongs to them.
 pub struct Coordinators {
     pub groups: Arc<GroupCoordinator<TopicLog>>,
     pub transactions: Arc<TransactionCoordinator<TopicLog>>,
     pub markers: Arc<LocalMarkers>,
     pub producer_ids: Arc<BlockProducerIds>,
+}
+
+/// The ways to the active controller, and what this node does as one.
+pub struct Controllers {
+    pub endpoint: Arc<Endpoint>,
+    /// For what this broker asks for itself.
+    pub channel: Arc<ControllerChannel>,
+    /// For what clients ask for: a slow request must not hold up the others.
+    pub forwarding: Arc<ControllerChannel>,
 }
 
 /// Everything a handler may touch. One per process.
@@ -45,6 +59,11 @@ pub struct Node {
     pub markers: Arc<LocalMarkers>,
     pub producer_ids: Arc<BlockProducerIds>,
     pub fetch_sessions: Mutex<FetchSessionCache>,
+    pub endpoint: Arc<Endpoint>,
+    pub channel: Arc<ControllerChannel>,
+    pub forwarding: Arc<ControllerChannel>,
+    /// Of the brokers, while this node is the active controller.
+    pub sessions: Mutex<BrokerSessions>,
     /// For requests that take long.
     pub turns: Turns,
     /// Topics that are being created because somebody asked for them.
@@ -59,6 +78,7 @@ impl Node {
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
+        controllers: Controllers,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -76,6 +96,10 @@ impl Node {
             markers: coordinators.markers,
             producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
+            endpoint: controllers.endpoint,
+            channel: controllers.channel,
+            forwarding: controllers.forwarding,
+            sessions: Mutex::default(),
             turns: Turns::default(),
             creating: Mutex::default(),
         })
@@ -174,13 +198,28 @@ impl Node {
         HostDraw
     }
 
+    /// Creates topics for this broker itself, wherever the controller is.
     pub async fn create_topics(
         &self,
         topics: Vec<NewTopic>,
         validate_only: bool,
     ) -> Result<CreatedTopics, QuorumError> {
-        self.create_topics_within(CHANGE_MAX, topics, validate_only)
-            .await
+        let deadline = self.clock.monotonic() + CHANGE_MAX;
+        loop {
+            let left = deadline.saturating_sub(self.clock.monotonic());
+            let topics = topics.clone();
+            let created = match self.quorum.is_leader() {
+                true => self.create_topics_within(left, topics, validate_only).await,
+                false => super::create_topics::forward(self, left, topics, validate_only).await,
+            };
+            match created {
+                // The leader changed meanwhile. If it was made all the same, the next one says so.
+                Err(QuorumError::NotController { .. }) if !left.is_zero() => {
+                    tokio::time::sleep(CONTROLLER_RETRY).await;
+                }
+                done => return done,
+            }
+        }
     }
 
     pub async fn create_topics_within(

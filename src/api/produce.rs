@@ -15,8 +15,8 @@ use bytes::Bytes;
 use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::produce_request::ProduceRequest;
 use kafka_protocol::messages::produce_response::{
-    BatchIndexAndErrorMessage, LeaderIdAndEpoch, PartitionProduceResponse, ProduceResponse,
-    TopicProduceResponse,
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse,
+    ProduceResponse, TopicProduceResponse,
 };
 use uuid::Uuid;
 
@@ -25,6 +25,7 @@ use super::answer::CloseReason;
 use super::by_topic::{Asked, by_topic};
 use super::codec::{Handled, Outcome};
 use super::context::Context;
+use super::leader_hint::LeaderHints;
 use super::verification::{self, NotVerified, Verdicts};
 use super::{error, view};
 use crate::config::{self, CompressionType, TopicConfig};
@@ -102,8 +103,23 @@ struct AppendedTopic {
 
 struct AppendedPartition {
     response: PartitionProduceResponse,
-    /// The partition and the offset that its high watermark must reach.
-    waits_for: Option<(Arc<Partition>, Offset)>,
+    waits_for: Option<WaitsFor>,
+}
+
+/// Records that are to be on all in-sync replicas.
+#[derive(Clone)]
+struct WaitsFor {
+    partition: Arc<Partition>,
+    leader_epoch: LeaderEpoch,
+    /// What the high watermark must reach.
+    end: Offset,
+}
+
+impl WaitsFor {
+    /// What to answer; `None` while it has to wait.
+    fn outcome(&self) -> Option<Result<(), ErrorCode>> {
+        self.partition.replicated(self.leader_epoch, self.end)
+    }
 }
 
 impl AppendedTopic {
@@ -119,6 +135,9 @@ impl AppendedPartition {
         self.response.error_code != ErrorCode::None.code()
     }
 }
+
+/// The answer for a batch that was appended, the epoch it was appended in and where it ends.
+type Appended = (PartitionProduceResponse, LeaderEpoch, Offset);
 
 /// A topic goes by its name, or by its id; the other is empty or nil.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -189,6 +208,7 @@ impl Append {
     /// The answer, or what is still to be waited for.
     fn finish(self) -> Handled<ProduceResponse> {
         let Append {
+            context,
             acks,
             timeout,
             mut topics,
@@ -199,11 +219,11 @@ impl Append {
         }
         let waiting = acks == ACKS_ALL && topics.iter().any(AppendedTopic::waits);
         if !waiting {
-            return Handled::Ready(answer(topics));
+            return Handled::Ready(answer(&context, topics));
         }
         Handled::later(async move {
             wait_for_replicas(&mut topics, timeout).await;
-            answer(topics)
+            answer(&context, topics)
         })
     }
 
@@ -229,12 +249,16 @@ impl Append {
         let now = self.context.node.clock.now_ms();
         Some(
             match self.append(&partition, &asked.what, now, allowance)? {
-                Ok((response, end)) => {
-                    let done = partition.high_watermark() >= end;
-                    let waits_for = (!done).then(|| (partition.clone(), end));
+                Ok((response, leader_epoch, end)) => {
+                    let waits_for = WaitsFor {
+                        partition,
+                        leader_epoch,
+                        end,
+                    };
+                    let is_done = waits_for.outcome() == Some(Ok(()));
                     AppendedPartition {
                         response: response.with_index(index),
-                        waits_for,
+                        waits_for: (!is_done).then_some(waits_for),
                     }
                 }
                 Err(Refused::Records(rejected)) => self.rejected(&partition, response, rejected),
@@ -266,7 +290,7 @@ impl Append {
         records: &Bytes,
         now: TimestampMs,
         allowance: &mut Allowance,
-    ) -> Option<Result<(PartitionProduceResponse, Offset), Refused>> {
+    ) -> Option<Result<Appended, Refused>> {
         let config = partition.topic_config();
         let rules = rules(partition, &config, self.context.api_version);
         if self.acks == ACKS_ALL && !partition.has_enough_replicas() {
@@ -281,7 +305,7 @@ impl Append {
         partition: &Partition,
         prepared: Result<PreparedBatch, Rejected>,
         now: TimestampMs,
-    ) -> Result<(PartitionProduceResponse, Offset), Refused> {
+    ) -> Result<Appended, Refused> {
         let batch = prepared.map_err(Refused::Records)?.batch;
         let origin = self.origin(partition, &batch)?;
         let appended = partition.append(batch, origin, now).map_err(|error| {
@@ -291,7 +315,7 @@ impl Append {
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)
             .with_log_start_offset(appended.log_start_offset.0);
-        Ok((response, appended.last_offset.next()))
+        Ok((response, appended.leader_epoch, appended.last_offset.next()))
     }
 
     /// Transactions are verified, unless that is turned off.
@@ -336,14 +360,6 @@ impl Append {
         let mut failed = failed(response, error);
         if tells_log_start(error) {
             failed.response.log_start_offset = partition.log.log_start_offset().0;
-        }
-        if error == ErrorCode::NotLeaderOrFollower
-            && self.context.api_version >= VERSION_LEADER_HINT
-        {
-            let leadership = partition.leadership();
-            failed.response.current_leader = LeaderIdAndEpoch::default()
-                .with_leader_id(leadership.leader.0.into())
-                .with_leader_epoch(leadership.leader_epoch.0);
         }
         failed
     }
@@ -424,47 +440,76 @@ async fn wait_for_replicas(topics: &mut [AppendedTopic], timeout: Duration) {
     tokio::pin!(deadline);
     let all = || topics.iter().flat_map(|topic| &topic.partitions);
     let waited_for: Vec<_> = all().filter_map(|p| p.waits_for.clone()).collect();
-    for (partition, _) in &waited_for {
-        partition.register(&waiter);
+    for waits in &waited_for {
+        waits.partition.register(&waiter);
     }
-    let in_time = loop {
-        if waited_for
-            .iter()
-            .all(|(partition, end)| partition.high_watermark() >= *end)
-        {
-            break true;
+    loop {
+        if waited_for.iter().all(|waits| waits.outcome().is_some()) {
+            break;
         }
         tokio::select! {
             biased;
             () = waiter.news() => {}
-            () = &mut deadline => break false,
+            () = &mut deadline => break,
         }
-    };
-    for (partition, _) in &waited_for {
-        partition.deregister(&waiter);
     }
-    if in_time {
-        return;
+    for waits in &waited_for {
+        waits.partition.deregister(&waiter);
     }
     for appended in topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
-        if let Some((partition, end)) = appended.waits_for.take()
-            && partition.high_watermark() < end
-        {
+        let Some(waits) = appended.waits_for.take() else {
+            continue;
+        };
+        let outcome = waits.outcome().unwrap_or(Err(ErrorCode::RequestTimedOut));
+        if let Err(error) = outcome {
             let response = std::mem::take(&mut appended.response);
-            *appended = failed(response, ErrorCode::RequestTimedOut);
+            *appended = failed(response, error);
         }
     }
 }
 
-fn answer(topics: Vec<AppendedTopic>) -> ProduceResponse {
+fn answer(context: &Context, topics: Vec<AppendedTopic>) -> ProduceResponse {
+    let mut hints = LeaderHints::new(&context.node, &context.connection.listener);
     let topics = topics.into_iter().map(|appended| {
-        let partitions = appended
-            .partitions
-            .into_iter()
-            .map(|partition| partition.response);
-        appended
-            .topic
-            .with_partition_responses(partitions.collect())
+        let AppendedTopic { topic, partitions } = appended;
+        let partitions = partitions.into_iter().map(|partition| {
+            let mut response = partition.response;
+            if context.api_version >= VERSION_LEADER_HINT {
+                add_hint(&topic, &mut response, &mut hints);
+            }
+            response
+        });
+        let partitions = partitions.collect();
+        topic.with_partition_responses(partitions)
     });
-    ProduceResponse::default().with_responses(topics.collect())
+    let topics = topics.collect();
+    let endpoints = hints.endpoints().into_iter().map(|endpoint| {
+        NodeEndpoint::default()
+            .with_node_id(endpoint.id.0.into())
+            .with_host(endpoint.host)
+            .with_port(endpoint.port)
+            .with_rack(endpoint.rack)
+    });
+    ProduceResponse::default()
+        .with_responses(topics)
+        .with_node_endpoints(endpoints.collect())
+}
+
+/// The leader to turn to instead.
+fn add_hint(
+    topic: &TopicProduceResponse,
+    response: &mut PartitionProduceResponse,
+    hints: &mut LeaderHints<'_>,
+) {
+    let error = ErrorCode::from_code(response.error_code);
+    if error != Some(ErrorCode::NotLeaderOrFollower) {
+        return;
+    }
+    let topic_id = TopicId(topic.topic_id);
+    let error = ErrorCode::NotLeaderOrFollower;
+    if let Some((leader, epoch)) = hints.of(&topic.name.0, topic_id, response.index, error) {
+        response.current_leader = LeaderIdAndEpoch::default()
+            .with_leader_id(leader.0.into())
+            .with_leader_epoch(epoch.0);
+    }
 }

@@ -50,6 +50,8 @@ impl Background {
         let every = |interval: Duration, work: fn(&Node)| after(interval, interval, work);
         let initial_delay = Duration::from_millis(log.log_initial_task_delay_ms.max(0) as u64);
         let ms = |interval_ms: i64| Duration::from_millis(interval_ms.max(1) as u64);
+        let replication = node.config().broker.replication.clone();
+        let watermarks_ms = replication.replica_high_watermark_checkpoint_interval_ms;
         // Both kinds of checkpoint are written together, as often as the shorter interval says.
         let checkpoint_ms = log
             .log_flush_offset_checkpoint_interval_ms
@@ -76,6 +78,12 @@ impl Background {
                 apply_retention,
             ),
             after(initial_delay, ms(i64::from(checkpoint_ms)), checkpoint),
+            every(ms(watermarks_ms), |node| {
+                write_high_watermarks(&node.partitions)
+            }),
+            every(ms(replication.replica_lag_time_max_ms / 2), |node| {
+                node.partitions.check_lag()
+            }),
             every(ms(expiration_ms), expire_producers),
             every(ms(flush_ms), |node| node.partitions.flush_overdue()),
             every(DELETION_INTERVAL, |node| {

@@ -13,8 +13,10 @@
 mod advertised;
 mod background;
 mod error;
+mod lifecycle;
 mod log_output;
 mod registration;
+mod role;
 mod start;
 mod storage;
 mod transactions;
@@ -23,3 +25,6 @@ pub use advertised::doubts;
 pub use error::StartError;
 pub use log_output::{LogFormat, start_log};
 pub use start::{Broker, Ready};
+
+#[cfg(test)]
+mod cluster_tests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::StartError;
-use crate::api::Node;
+use crate::api::{Node, rules_of_image};
 use crate::config::{self, NodeConfig};
 use crate::host::random;
 use crate::log::LogDir;
@@ -58,14 +58,14 @@ fn security_protocol(protocol: config::SecurityProtocol) -> SecurityProtocol {
     }
 }
 
-/// Registers this incarnation of the broker. It is fenced until [`unfence`].
-/// `previous_broker_epoch` is that of the last clean stop, or none after a crash.
-pub async fn register(
+/// What this incarnation of the broker says of itself. `previous_broker_epoch` is that of the last
+/// clean stop, or none after a crash.
+pub fn registration(
     node: &Node,
     end_points: Vec<BrokerEndpoint>,
     previous_broker_epoch: BrokerEpoch,
     log_dirs: &[Arc<LogDir>],
-) -> Result<(), StartError> {
+) -> Result<RegisterBroker, StartError> {
     let mut directories = Vec::new();
     for dir in log_dirs {
         let meta = dir.meta_properties()?;
@@ -76,36 +76,46 @@ pub async fn register(
         min_supported_version: feature.min_version,
         max_supported_version: feature.max_version,
     });
-    let request = RegisterBroker {
+    let config = node.config();
+    let rack = config.broker.identity.broker_rack.as_deref();
+    Ok(RegisterBroker {
         broker_id: node.broker_id,
         cluster_id: node.quorum.cluster_id().clone(),
         incarnation_id: random::uuid(),
         end_points,
         features: features.collect(),
-        rack: node
-            .config()
-            .broker
-            .identity
-            .broker_rack
-            .as_deref()
-            .map(Into::into),
+        rack: rack.map(Into::into),
         log_dirs: directories,
         previous_broker_epoch,
-    };
-    let registered = node
-        .submit(move |image| plan_register_broker(image, request))
-        .await?;
-    registered.map_err(|error| StartError::Refused(error.to_string()))
+    })
+}
+
+/// Registers the broker of a node that is alone. It is fenced until [`unfence`].
+pub async fn register(node: &Node, request: RegisterBroker) -> Result<(), StartError> {
+    let config = node.config();
+    let registered = node.submit(move |image| {
+        let rules = rules_of_image(&config, image);
+        plan_register_broker(image, request, &rules)
+    });
+    registered
+        .await?
+        .map_err(|error| StartError::Refused(error.to_string()))
 }
 
 /// Lets the registered broker lead and be seen by clients.
 pub async fn unfence(node: &Node) -> Result<BrokerEpoch, StartError> {
     let broker_id = node.broker_id;
     let epoch = epoch_of(node, broker_id);
-    let unfenced = node
-        .submit(move |image| plan_unfence_broker(image, broker_id, epoch))
-        .await?;
-    unfenced.map_err(|error| StartError::Refused(error.to_string()))?;
+    // Partitions are led from the change of the metadata on that follows.
+    node.partitions.surroundings().set_broker_epoch(epoch);
+    let config = node.config();
+    let unfenced = node.submit(move |image| {
+        let rules = rules_of_image(&config, image);
+        plan_unfence_broker(image, broker_id, epoch, &rules)
+    });
+    unfenced
+        .await?
+        .map_err(|error| StartError::Refused(error.to_string()))?;
     Ok(epoch)
 }
 

@@ -1,4 +1,4 @@
-//! Starting and stopping a node that is broker and controller in one.
+//! Starting and stopping a node: a broker, a controller, or both.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,17 +11,20 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
-use super::registration::{end_points, register, unfence};
-use super::storage::{self, Storage};
+use super::lifecycle::{Lifecycle, start_controller};
+use super::registration::{end_points, register, registration, unfence};
+use super::role::Role;
+use super::storage;
 use super::transactions::TransactionServices;
-use crate::api::{CONSUMER_OFFSETS, Node};
+use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Controllers, Node};
 use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
-use crate::partition::Partitions;
-use crate::quorum::{NoTransport, Quorum, QuorumConfig, QuorumError};
+use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
+use crate::peer::{ControllerChannel, LocalController};
+use crate::quorum::{Endpoint, Quorum, QuorumError};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
@@ -32,11 +35,13 @@ const LARGEST_REQUESTS: usize = 4;
 
 /// A running node.
 pub struct Broker {
-    node: Arc<Node>,
+    pub(super) node: Arc<Node>,
     epoch: BrokerEpoch,
     stop: watch::Sender<bool>,
     listeners: Vec<JoinHandle<()>>,
     background: Background,
+    /// `None`: this node is no broker, or alone.
+    lifecycle: Option<Lifecycle>,
     all_offline: watch::Receiver<bool>,
 }
 
@@ -54,14 +59,22 @@ pub struct Ready {
 impl Broker {
     /// Starts a node; when this returns, clients are served.
     pub async fn start(config: NodeConfig) -> Result<(Broker, Ready), StartError> {
-        check_supported(&config)?;
+        let role = Role::of(&config)?;
+        let is_broker = config.broker.is_broker();
         let node_id = BrokerId(config.broker.identity.node_id);
         let file_handles_max = limits::raise_file_handles();
-        let bound = bind_all(&config).await?;
+        let (bound, controller_bound) = bind_all(&config, &role).await?;
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let storage = storage::open(&disk, &config, node_id, file_handles_max)?;
-        let quorum = start_quorum(node_id, &storage).await?;
+        let (stop, stopping) = watch::channel(false);
+        let endpoint = Endpoint::new(node_id);
+        let pipeline = Pipeline::new(endpoint.clone(), clock.clone());
+        let connections_max = storage::connections_max(file_handles_max);
+        let settings = listener_settings(&config, connections_max, &stopping);
+        // Nodes that are to form a cluster speak to one another before there is one.
+        let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
+        let quorum = role.start_quorum(node_id, &storage, &endpoint).await?;
         storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
 
         let mut changes = quorum.subscribe();
@@ -76,13 +89,26 @@ impl Broker {
             clock.clone(),
             rolled_sender,
         ));
+        partitions.copy_with(fetchers(&config.load(), &partitions));
         let groups = group_coordinator(&config, &clock, &quorum, &partitions);
+        let channel = |purpose: &str| {
+            let channel = ControllerChannel::new(&format!("{purpose}-{node_id}"), quorum.clone());
+            let local: Arc<dyn LocalController> = pipeline.clone();
+            channel.answer_locally(Arc::downgrade(&local));
+            channel
+        };
+        let controllers = Controllers {
+            endpoint,
+            channel: channel("broker"),
+            forwarding: channel("forwarding"),
+        };
         let services = TransactionServices {
             broker_id: node_id,
             config: &config,
             clock: &clock,
             quorum: &quorum,
             partitions: &partitions,
+            channel: &controllers.channel,
         };
         let coordinators = services.coordinators(groups);
         let loaded = {
@@ -95,24 +121,45 @@ impl Broker {
             })
         };
         let clean_stop = loaded.await.expect("loading panicked")?;
-        let node = Node::new(node_id, config, clock, quorum, partitions, coordinators);
-
-        let (stop, stopping) = watch::channel(false);
+        let lifecycle_channel = channel("lifecycle");
+        let node = Node::new(
+            node_id,
+            config,
+            clock,
+            quorum,
+            partitions,
+            coordinators,
+            controllers,
+        );
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
-        let addresses = addresses(&bound)?;
-        let ports: Vec<(String, u16)> = addresses
-            .iter()
-            .map(|(name, address)| (name.clone(), address.port()))
-            .collect();
-        let advertised = end_points(&node.config(), &ports);
-        register(&node, advertised.clone(), clean_stop, &storage.log_dirs).await?;
-        let epoch = unfence(&node).await?;
-        let connections_max = storage::connections_max(file_handles_max);
-        let listeners = listen(&node, bound, connections_max, &stopping);
+        pipeline.serve(&node);
+        if node.quorum.has_other_nodes() {
+            start_controller(&node, &stopping);
+        }
+        let advertised = end_points(&node.config(), &bound.ports());
+        let mut epoch = BrokerEpoch::NONE;
+        let mut lifecycle = None;
+        if is_broker {
+            let request = registration(&node, advertised.clone(), clean_stop, &storage.log_dirs)?;
+            if node.quorum.has_other_nodes() {
+                let started = Lifecycle::start(&node, lifecycle_channel, request, &stopping);
+                let (alive, registered) = started.await?;
+                (lifecycle, epoch) = (Some(alive), registered);
+            } else {
+                register(&node, request).await?;
+                epoch = unfence(&node).await?;
+            }
+        }
+        let settings = listener_settings(&node.config(), connections_max, &stopping);
+        let bound_addresses = bound.addresses.clone();
+        listeners.extend(listen(&pipeline, bound.sockets, &settings));
         let ready = Ready {
             cluster_id: node.quorum.cluster_id().clone(),
             broker_id: node_id,
-            bound: addresses,
+            bound: bound_addresses
+                .into_iter()
+                .chain(controller_bound.addresses)
+                .collect(),
             advertised,
             log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
@@ -124,6 +171,7 @@ impl Broker {
                 stop,
                 listeners,
                 background,
+                lifecycle,
                 all_offline: storage.all_offline,
             },
             ready,
@@ -142,13 +190,17 @@ impl Broker {
 
     /// Stops cleanly: the next start scans nothing.
     pub async fn stop(self) {
+        if let Some(lifecycle) = &self.lifecycle {
+            lifecycle.shut_down(&self.node).await;
+        }
         self.stop.send_replace(true);
         for listener in self.listeners {
             let _ = listener.await;
         }
+        self.node.partitions.stop_copying();
         self.background.ended().await;
         let node = self.node.clone();
-        let epoch = self.epoch;
+        let epoch = self.lifecycle.as_ref().map_or(self.epoch, Lifecycle::epoch);
         let closed = tasks::spawn_blocking(move || {
             write_high_watermarks(&node.partitions);
             for dir in node.partitions.log_dirs() {
@@ -162,6 +214,32 @@ impl Broker {
         }
         self.node.quorum.shutdown().await;
     }
+}
+
+/// What copies the partitions that other brokers lead.
+fn fetchers(config: &NodeConfig, partitions: &Partitions) -> Fetchers {
+    let replication = &config.broker.replication;
+    let ms = |ms: i32| Duration::from_millis(ms.max(0) as u64);
+    let fetcher_config = FetcherConfig {
+        partition_max_bytes: replication.replica_fetch_max_bytes,
+        response_max_bytes: replication.replica_fetch_response_max_bytes,
+        min_bytes: replication.replica_fetch_min_bytes,
+        max_wait: ms(replication.replica_fetch_wait_max_ms),
+        backoff: ms(replication.replica_fetch_backoff_ms),
+        timeout: ms(replication.replica_socket_timeout_ms),
+    };
+    let surroundings = partitions.surroundings().clone();
+    let around = surroundings.clone();
+    let make_source = move |leader, fetcher| -> Arc<dyn crate::partition::ReplicaSource> {
+        Arc::new(RemoteLeader::new(around.clone(), leader, fetcher))
+    };
+    let num_replica_fetchers = replication.num_replica_fetchers.max(1) as usize;
+    Fetchers::new(
+        surroundings,
+        fetcher_config,
+        num_replica_fetchers,
+        Box::new(make_source),
+    )
 }
 
 /// The group coordinator, told of the partitions of its topic.
@@ -204,47 +282,69 @@ fn group_coordinator(
     groups
 }
 
-fn check_supported(config: &NodeConfig) -> Result<(), StartError> {
-    let unsupported = |text: &str| Err(StartError::Unsupported(text.to_owned()));
-    if !config.broker.is_broker() || !config.broker.is_controller() {
-        return unsupported(
-            "process.roles: only broker,controller in one process is supported so far",
-        );
-    }
-    if config.broker.quorum.controller_quorum_voters.len() > 1 {
-        return unsupported("controller.quorum.voters: only one voter is supported so far");
-    }
-    Ok(())
+/// Sockets of some listeners.
+struct BoundListeners {
+    sockets: Vec<Bound>,
+    /// Listener names and the addresses they are bound to.
+    addresses: Vec<(String, SocketAddr)>,
 }
 
-async fn start_quorum(node_id: BrokerId, storage: &Storage) -> Result<Arc<Quorum>, StartError> {
-    let quorum_config = QuorumConfig::single(node_id, storage.cluster_id.clone());
-    let store = storage.metadata.clone();
-    Ok(Quorum::start(quorum_config, store, Arc::new(NoTransport)).await?)
+impl BoundListeners {
+    fn ports(&self) -> Vec<(String, u16)> {
+        let port = |(name, address): &(String, SocketAddr)| (name.clone(), address.port());
+        self.addresses.iter().map(port).collect()
+    }
 }
 
-/// Binds every broker listener.
-async fn bind_all(config: &NodeConfig) -> Result<Vec<(String, Bound)>, StartError> {
+/// Binds the listeners: those for clients and brokers, and those for controllers.
+async fn bind_all(
+    config: &NodeConfig,
+    role: &Role,
+) -> Result<(BoundListeners, BoundListeners), StartError> {
+    let of_brokers = bind_some(config, config.listeners.broker(), ConnectionKind::Broker);
+    let of_brokers = of_brokers.await?;
+    if *role == Role::Alone {
+        // There is nobody to ask.
+        let none = BoundListeners {
+            sockets: Vec::new(),
+            addresses: Vec::new(),
+        };
+        return Ok((of_brokers, none));
+    }
+    let kind = ConnectionKind::Controller;
+    let of_controllers = bind_some(config, config.listeners.controller(), kind).await?;
+    Ok((of_brokers, of_controllers))
+}
+
+async fn bind_some(
+    config: &NodeConfig,
+    listeners: impl Iterator<Item = &Listener>,
+    kind: ConnectionKind,
+) -> Result<BoundListeners, StartError> {
     let backlog = config.broker.network.socket_listen_backlog_size.max(1) as u32;
-    let mut bound = Vec::new();
-    for listener in config.listeners.broker() {
+    let mut sockets = Vec::new();
+    let mut addresses = Vec::new();
+    for listener in listeners {
+        let failed = |source| StartError::Bind {
+            listener: listener.to_string(),
+            source,
+        };
         for (at, address) in resolve(listener).await?.into_iter().enumerate() {
-            match bind(&listener.name, address, backlog) {
-                Ok(socket) => bound.push((listener.name.clone(), socket)),
+            match bind(&listener.name, kind, address, backlog) {
+                Ok(socket) => {
+                    let address = socket.local_addr().map_err(failed)?;
+                    addresses.push((listener.name.clone(), address));
+                    sockets.push(socket);
+                }
                 // A name may stand for an address that this machine does not have, such as ::1.
                 Err(error) if at > 0 => {
                     tracing::debug!(%address, "not bound as well: {error}");
                 }
-                Err(source) => {
-                    return Err(StartError::Bind {
-                        listener: listener.to_string(),
-                        source,
-                    });
-                }
+                Err(source) => return Err(failed(source)),
             }
         }
     }
-    Ok(bound)
+    Ok(BoundListeners { sockets, addresses })
 }
 
 /// The addresses to bind for a listener, IPv4 first.
@@ -277,31 +377,18 @@ async fn resolve(listener: &Listener) -> Result<Vec<SocketAddr>, StartError> {
     Ok(addresses)
 }
 
-fn addresses(bound: &[(String, Bound)]) -> Result<Vec<(String, SocketAddr)>, StartError> {
-    let address = |(name, socket): &(String, Bound)| match socket.local_addr() {
-        Ok(address) => Ok((name.clone(), address)),
-        Err(source) => Err(StartError::Bind {
-            listener: name.clone(),
-            source,
-        }),
-    };
-    bound.iter().map(address).collect()
-}
-
-fn listen(
-    node: &Arc<Node>,
-    bound: Vec<(String, Bound)>,
+fn listener_settings(
+    config: &NodeConfig,
     connections_max: usize,
     stopping: &watch::Receiver<bool>,
-) -> Vec<JoinHandle<()>> {
-    let config = node.config();
+) -> ListenerSettings {
     let network = &config.broker.network;
     let frame_bytes_max = network.socket_request_max_bytes.max(1) as usize;
     let budget_bytes = match network.queued_max_request_bytes {
         limit if limit > 0 => limit as usize,
         _ => frame_bytes_max.saturating_mul(LARGEST_REQUESTS),
     };
-    let settings = ListenerSettings {
+    ListenerSettings {
         limits: ConnectionLimits::new(
             connections_max.min(network.max_connections.max(0) as usize),
             network.max_connections_per_ip.max(0) as usize,
@@ -311,11 +398,23 @@ fn listen(
         frame_bytes_max,
         idle_max: idle_max(network.connections_max_idle_ms),
         stopping: stopping.clone(),
+    }
+}
+
+fn listen(
+    pipeline: &Arc<Pipeline>,
+    sockets: Vec<Bound>,
+    settings: &ListenerSettings,
+) -> Vec<JoinHandle<()>> {
+    let run = |socket: Bound| {
+        let mut settings = settings.clone();
+        if socket.kind() == ConnectionKind::Controller {
+            // Nodes have their own time-outs for one another.
+            settings.idle_max = idle_max(-1);
+        }
+        tasks::spawn(socket.run(pipeline.clone(), settings))
     };
-    let pipeline = Pipeline::new(node.clone());
-    let run =
-        |(_, socket): (String, Bound)| tasks::spawn(socket.run(pipeline.clone(), settings.clone()));
-    bound.into_iter().map(run).collect()
+    sockets.into_iter().map(run).collect()
 }
 
 /// A negative `connections.max.idle.ms` means for ever.

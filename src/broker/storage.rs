@@ -32,7 +32,8 @@ pub fn connections_max(file_handles_max: usize) -> usize {
 /// The directories, locked.
 pub struct Storage {
     pub log_dirs: Vec<Arc<LogDir>>,
-    pub metadata: Arc<dyn KeyValue>,
+    /// `None`: this node keeps no metadata of its own.
+    pub metadata: Option<Arc<dyn KeyValue>>,
     /// What the directories say about whose they are; `None` when all are new.
     pub cluster_id: Option<String>,
     /// Becomes true when no log directory works any more.
@@ -71,12 +72,17 @@ pub fn open(
         path: metadata_path.clone(),
         source,
     };
-    disk.create_dir_all(&metadata_path).map_err(store)?;
-    let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
+    let metadata: Option<Arc<dyn KeyValue>> = if config.broker.is_controller() {
+        disk.create_dir_all(&metadata_path).map_err(store)?;
+        let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
+        Some(Arc::new(metadata))
+    } else {
+        None
+    };
     Ok(Storage {
         all_offline: watch_offline(&log_dirs),
         log_dirs,
-        metadata: Arc::new(metadata),
+        metadata,
         cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
     })
 }

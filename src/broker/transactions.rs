@@ -16,6 +16,7 @@ use crate::host::Clock;
 use crate::machine::transaction::{TransactionConfig, TransactionVersion};
 use crate::metadata::MetadataImage;
 use crate::partition::Partitions;
+use crate::peer::ControllerChannel;
 use crate::quorum::Quorum;
 use crate::record::Compression;
 use crate::types::BrokerId;
@@ -31,6 +32,7 @@ pub struct TransactionServices<'a> {
     pub clock: &'a Arc<dyn Clock>,
     pub quorum: &'a Arc<Quorum>,
     pub partitions: &'a Arc<Partitions>,
+    pub channel: &'a Arc<ControllerChannel>,
 }
 
 impl TransactionServices<'_> {
@@ -49,7 +51,8 @@ impl TransactionServices<'_> {
             partitions.clone(),
             clock.clone(),
         );
-        let producer_ids = BlockProducerIds::new(self.broker_id, quorum.clone());
+        let producer_ids =
+            BlockProducerIds::new(self.broker_id, quorum.clone(), self.channel.clone());
         let markers = LocalMarkers::new(
             quorum.clone(),
             partitions.clone(),

@@ -31,6 +31,7 @@ pub(super) fn start_errors(
 ) -> Vec<ConfigError> {
     let mut reasons = Vec::new();
     check_identity(config, &mut reasons);
+    check_selector(config, &mut reasons);
     check_listeners(config, listeners, is_set, &mut reasons);
     check_quorum(config, listeners, alone, &mut reasons);
     let mut errors: Vec<ConfigError> = reasons
@@ -51,6 +52,22 @@ fn secure_listener(listener: &Listener) -> Option<ConfigError> {
                  listener.security.protocol.map",
         origin: None,
     })
+}
+
+/// Sends a consumer to a replica in its rack (KIP-392).
+pub const RACK_AWARE_SELECTOR: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
+/// As if nothing was configured.
+const LEADER_SELECTOR: &str = "org.apache.kafka.common.replica.LeaderSelector";
+
+/// Classes cannot be loaded here; those that Kafka has are built in.
+fn check_selector(config: &BrokerConfig, reasons: &mut Vec<String>) {
+    let selector = config.replication.replica_selector_class.as_deref();
+    if let Some(other) = selector.filter(|s| ![RACK_AWARE_SELECTOR, LEADER_SELECTOR].contains(s)) {
+        reasons.push(format!(
+            "replica.selector.class={other} is not known here; set it to {RACK_AWARE_SELECTOR}, or \
+             leave it out."
+        ));
+    }
 }
 
 fn check_identity(config: &BrokerConfig, reasons: &mut Vec<String>) {

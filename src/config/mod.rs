@@ -46,7 +46,7 @@ pub use alter::{
 };
 pub use argument::argument_properties;
 pub use broker::*;
-pub use checks::parse_voter;
+pub use checks::{RACK_AWARE_SELECTOR, parse_voter};
 pub use client_metrics::ClientMetricsConfig;
 pub use describe::{Describe, Described, Synonym};
 pub use dialect::environment_properties;

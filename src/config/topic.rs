@@ -159,7 +159,7 @@ config_table! {
         "The age at which a segment is closed.";
     Boolean "unclean.leader.election.enable" = "false", [Any], Medium, Resource
         from ["unclean.leader.election.enable" Same]
-        no_effect "there is one broker",
+        => unclean_leader_election_enable: bool,
         "Let a replica lead that may lack records when no other is left.";
 }
 

@@ -230,7 +230,9 @@ pub(super) fn of_append(error: &AppendError) -> ErrorCode {
             | LogError::Io { .. }
             | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
-        AppendError::Storage(LogError::Closed { .. }) => ErrorCode::NotLeaderOrFollower,
+        AppendError::Storage(LogError::Closed { .. }) | AppendError::Fenced { .. } => {
+            ErrorCode::NotLeaderOrFollower
+        }
         AppendError::BatchTooLarge { .. } => ErrorCode::RecordListTooLarge,
         AppendError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
         AppendError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,

@@ -47,6 +47,9 @@ impl Turns {
     pub async fn run_steps<F: Future + ?Sized>(&self, mut steps: Pin<Box<F>>) -> F::Output {
         let mut next = Box::pin(self.next());
         std::future::poll_fn(move |context| {
+            if HAS_TURN.get() {
+                return steps.as_mut().poll(context);
+            }
             let turn = std::task::ready!(next.as_mut().poll(context));
             let polled = with(turn, || steps.as_mut().poll(context));
             if polled.is_pending() {
@@ -162,6 +165,9 @@ mod tests {
             let nested = async move { inner.run(|| 7).await };
             assert_eq!(turns.run_steps(Box::pin(nested)).await, 7);
             assert_eq!(turns.run(|| 8).await, 8);
+            let inner = turns.clone();
+            let nested = async move { inner.run_steps(Box::pin(async { 9 })).await };
+            assert_eq!(turns.run_steps(Box::pin(nested)).await, 9);
         });
     }
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use crate::host::File;
 use crate::record::{Batch, BatchHeader, HEADER_BYTES, Marker, MarkerType, TimestampType};
-use crate::types::{Offset, TimestampMs};
+use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 use super::config::LogConfig;
 use super::error::{AppendError, LogError};
@@ -47,6 +47,12 @@ impl Log {
     ) -> Result<Appended, AppendError> {
         let mut writer = self.writer.lock();
         self.check_open(&writer)?;
+        if context.leader_epoch < writer.fenced_below {
+            return Err(AppendError::Fenced {
+                leader_epoch: context.leader_epoch,
+                current: writer.fenced_below,
+            });
+        }
         let config = self.config();
         if batch.size_bytes() as u64 > u64::from(config.segment_bytes) {
             return Err(AppendError::BatchTooLarge {
@@ -73,6 +79,7 @@ impl Log {
                     is_duplicate: true,
                     rolled: false,
                     unflushed_records: writer.unflushed_records,
+                    leader_epoch: context.leader_epoch,
                 });
             }
         }
@@ -157,6 +164,7 @@ impl Log {
             is_duplicate: false,
             rolled: progress.rolled,
             unflushed_records: writer.unflushed_records,
+            leader_epoch: last.map_or(LeaderEpoch::NONE, |h| h.leader_epoch),
         })
     }
 

@@ -8,7 +8,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::types::{Offset, ProducerEpoch, ProducerId, TopicPartition};
+use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition};
 
 /// The disk failed, or holds what cannot be a log.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,12 @@ pub enum AppendError {
     },
     #[error("producer {producer_id} writes outside its open transaction")]
     InvalidTxnState { producer_id: ProducerId },
+    /// Another leader has taken over.
+    #[error("leader epoch {leader_epoch} is over; {current} is the current one")]
+    Fenced {
+        leader_epoch: LeaderEpoch,
+        current: LeaderEpoch,
+    },
     /// A follower's batch does not follow its log.
     #[error("batch at offset {base_offset} does not follow log end offset {log_end_offset}")]
     UnexpectedOffset {

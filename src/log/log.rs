@@ -99,6 +99,8 @@ pub struct Appended {
     pub rolled: bool,
     /// Records since the last flush, for `flush.messages`.
     pub unflushed_records: i64,
+    /// Of the leader who gave the offsets.
+    pub leader_epoch: LeaderEpoch,
 }
 
 /// A run of batches in one segment's file. A truncation may cut the file shorter while the slice is
@@ -161,6 +163,8 @@ pub(super) struct Writer {
     /// Producer snapshots that are not at a segment's base offset, ascending.
     pub snapshots: Vec<Offset>,
     pub is_closed: bool,
+    /// Leaders of older epochs append nothing any more.
+    pub fenced_below: LeaderEpoch,
 }
 
 impl Writer {
@@ -175,6 +179,7 @@ impl Writer {
             unsynced_from,
             snapshots,
             is_closed: false,
+            fenced_below: LeaderEpoch::NONE,
         }
     }
 }
@@ -364,11 +369,21 @@ impl Log {
         self.view.lock().epochs.latest()
     }
 
-    /// Notes that `epoch` starts at the end of the log (on becoming leader).
-    pub fn assign_epoch_at_end(&self, epoch: LeaderEpoch) {
-        let _writer = self.writer.lock();
+    /// Notes that `epoch` starts at the end of the log (on becoming leader), which it returns.
+    /// Appends of earlier leaders are refused from now on.
+    pub fn assign_epoch_at_end(&self, epoch: LeaderEpoch) -> Offset {
+        let mut writer = self.writer.lock();
+        writer.fenced_below = writer.fenced_below.max(epoch);
         let end = self.log_end_offset();
         self.view.lock().epochs.assign(epoch, end);
+        end
+    }
+
+    /// Refuses appends as leader of an epoch before `epoch` from now on; one that is under way is
+    /// waited for.
+    pub fn fence(&self, epoch: LeaderEpoch) {
+        let mut writer = self.writer.lock();
+        writer.fenced_below = writer.fenced_below.max(epoch);
     }
 
     /// OffsetForLeaderEpoch: the newest epoch not above `epoch` and where it ends; `None` where

@@ -58,4 +58,4 @@ pub use meta_properties::MetaProperties;
 pub use txn_index::AbortedTxn;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

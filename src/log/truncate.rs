@@ -32,12 +32,17 @@ use super::time_index::{self, TimeIndex};
 use super::txn_index;
 
 impl Log {
-    /// Drops the batch that holds `offset` and everything after it. `false` if there was nothing.
+    /// Drops the batch that holds `offset` and everything after it, epochs without records too.
+    /// `false` if there were no batches.
     pub fn truncate_to(&self, offset: Offset, now: TimestampMs) -> Result<bool, LogError> {
         let _flushing = self.flushing.lock();
         let mut writer = self.writer.lock();
         self.check_open(&writer)?;
-        if offset >= self.log_end_offset() {
+        let end = self.log_end_offset();
+        if offset >= end {
+            // A leader that appended nothing has left its epoch there. No other log has it, so the
+            // next leader would find a divergence for ever.
+            self.view.lock().epochs.truncate_from_end(end);
             return Ok(false);
         }
         self.note_cut(offset);

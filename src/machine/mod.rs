@@ -1,5 +1,8 @@
-//! PURE state machines: fetch sessions, groups, transactions.
+//! PURE state machines: fetch sessions, groups, replica sets, transactions.
 
+pub mod broker_sessions;
 pub mod fetch_session;
+pub mod fetch_session_client;
 pub mod group;
+pub mod replica_set;
 pub mod transaction;

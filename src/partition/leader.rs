@@ -1,46 +1,45 @@
-//! One partition as its leader: appends, watermarks, reads.
+//! A replica of a partition on this broker: what leader and follower have in common, and the
+//! leader's appends and reads. `replication` has the leader's dealings with followers, `follower`
+//! the other side.
 //!
-//! 1. log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset.
+//! 1. log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, on a leader.
 //! 2. The high watermark never goes back while this broker leads. What lies below it is on every
-//!    in-sync replica; alone, that is this broker's own log.
+//!    in-sync replica (`machine::replica_set`); alone, that is this broker's own log.
 //! 3. Whoever waits is woken after the high watermark has moved, never before.
+//! 4. `role` says what this broker is for the partition. A follower's changes of the log are made
+//!    under its lock; a leader's appends are not, but the log itself refuses those of a leader
+//!    epoch that is over (`Log::fence`), which is called under the lock before the role changes. So
+//!    no append, truncation or copy of one role gets into the time of another.
+//! 5. A partition that has no other replicas takes no lock on an append but the log's own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
-
-use tokio::sync::mpsc;
+use parking_lot::Mutex;
 
 use super::effective::PartitionConfig;
 use super::observer::PartitionObserver;
+use super::surroundings::{Leadership, Surroundings};
 use super::waiters::{Waiter, Waiters};
 use crate::config::TopicConfig;
 use crate::log::{AppendContext, AppendError, Appended, Log, LogDir, LogSlice, Origin, ReadError};
+use crate::machine::replica_set::{Decided, ReplicaSet};
 use crate::record::Batch;
-use crate::types::{
-    BrokerId, ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition,
-};
+use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
 
-/// Who leads a partition, as the metadata says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leadership {
-    pub leader: BrokerId,
-    pub leader_epoch: LeaderEpoch,
-    pub isr: Arc<[BrokerId]>,
-    pub replicas: Arc<[BrokerId]>,
+/// What this broker is for a partition.
+pub(super) enum Role {
+    /// The metadata has not said yet, or has taken the partition away.
+    None,
+    Leader(Box<ReplicaSet>),
+    Follower {
+        leader_epoch: LeaderEpoch,
+    },
 }
 
-impl Leadership {
-    fn unknown() -> Self {
-        Leadership {
-            leader: BrokerId::NONE,
-            leader_epoch: LeaderEpoch::NONE,
-            isr: Arc::new([]),
-            replicas: Arc::new([]),
-        }
-    }
-}
+/// "Does not lead", in place of the epoch since when it does.
+const LEADS_NOT: i32 = i32::MAX;
 
 /// The offsets that bound what may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +56,17 @@ pub struct Partition {
     pub topic_id: TopicId,
     pub log: Arc<Log>,
     pub log_dir: Arc<LogDir>,
-    this_broker: BrokerId,
+    pub(super) surroundings: Arc<Surroundings>,
     topic_config: ArcSwap<TopicConfig>,
-    leadership: ArcSwap<Leadership>,
-    high_watermark: AtomicI64,
+    pub(super) leadership: ArcSwap<Leadership>,
+    pub(super) role: Mutex<Role>,
+    /// The first of the leader epochs that this broker has led without a break.
+    leads_since: AtomicI32,
+    pub(super) high_watermark: AtomicI64,
+    /// Those who wait for the watermarks.
     waiters: Waiters,
-    /// Takes logs that began a new segment: the old one is to be flushed, aside.
-    rolled: mpsc::UnboundedSender<Arc<Log>>,
+    /// Followers that wait for the log's end, or for the high watermark.
+    follower_waiters: Waiters,
     observer: Option<Arc<dyn PartitionObserver>>,
 }
 
@@ -72,16 +75,15 @@ pub struct NewPartition {
     pub topic_id: TopicId,
     pub log: Arc<Log>,
     pub log_dir: Arc<LogDir>,
-    pub this_broker: BrokerId,
+    pub surroundings: Arc<Surroundings>,
     pub topic_config: Arc<TopicConfig>,
     /// From the checkpoint of the last run.
     pub high_watermark: Option<Offset>,
-    pub rolled: mpsc::UnboundedSender<Arc<Log>>,
     pub observer: Option<Arc<dyn PartitionObserver>>,
 }
 
 impl Partition {
-    /// It does nothing before [`Partition::lead`].
+    /// It does nothing before [`Partition::follow_metadata`].
     pub fn new(new: NewPartition) -> Arc<Partition> {
         let log = new.log;
         let start = log.log_start_offset();
@@ -90,13 +92,15 @@ impl Partition {
             topic_partition: log.topic_partition().clone(),
             topic_id: new.topic_id,
             log_dir: new.log_dir,
-            this_broker: new.this_broker,
+            surroundings: new.surroundings,
             topic_config: ArcSwap::new(new.topic_config),
             high_watermark: AtomicI64::new(high_watermark.min(log.log_end_offset()).0),
             log,
             leadership: ArcSwap::from_pointee(Leadership::unknown()),
+            role: Mutex::new(Role::None),
+            leads_since: AtomicI32::new(LEADS_NOT),
             waiters: Waiters::default(),
-            rolled: new.rolled,
+            follower_waiters: Waiters::default(),
             observer: new.observer,
         })
     }
@@ -110,42 +114,106 @@ impl Partition {
         self.log.update_config(config.log);
     }
 
-    /// Takes over what the metadata says of the partition's leader.
-    pub fn lead(&self, leadership: Leadership) {
+    /// Takes over what the metadata says of the partition's leader. What is older than what is
+    /// known (the controller has answered an ISR change sooner) changes nothing.
+    pub fn follow_metadata(&self, leadership: Leadership) {
         let epoch = leadership.leader_epoch;
-        let leads = leadership.leader == self.this_broker;
-        self.leadership.store(Arc::new(leadership));
+        let leads = leadership.leader == self.surroundings.this_broker;
+        {
+            let mut role = self.role.lock();
+            let known = self.leadership.load();
+            let newest = (known.leader_epoch, known.partition_epoch);
+            if (epoch, leadership.partition_epoch) < newest {
+                return;
+            }
+            match leads {
+                true => self.become_leader(&mut role, &leadership),
+                false => {
+                    self.log.fence(epoch);
+                    self.leads_since.store(LEADS_NOT, Ordering::SeqCst);
+                    *role = Role::Follower {
+                        leader_epoch: epoch,
+                    };
+                }
+            }
+            self.leadership.store(Arc::new(leadership));
+        }
         if leads {
-            self.log.assign_epoch_at_end(epoch);
-            self.advance_high_watermark();
+            self.advance_high_watermark(self.log.log_end_offset());
         }
         match &self.observer {
             Some(observer) if leads => observer.on_leader(self.topic_partition.partition, epoch),
             Some(observer) => observer.on_not_leader(self.topic_partition.partition),
             None => {}
         }
-        self.waiters.wake_all();
+        self.wake_all();
+    }
+
+    fn become_leader(&self, role: &mut Role, leadership: &Leadership) {
+        let now = self.surroundings.clock.monotonic();
+        let decided = Decided {
+            leader_epoch: leadership.leader_epoch,
+            partition_epoch: leadership.partition_epoch,
+            replicas: leadership.replicas.clone(),
+            isr: leadership.isr.clone(),
+        };
+        if let Role::Leader(set) = role {
+            if set.leader_epoch() == decided.leader_epoch {
+                set.settle(decided, now);
+                return;
+            }
+        } else {
+            self.leads_since
+                .store(decided.leader_epoch.0, Ordering::SeqCst);
+        }
+        let this_broker = self.surroundings.this_broker;
+        let end = self.log.assign_epoch_at_end(decided.leader_epoch);
+        let high_watermark = self.high_watermark().min(end);
+        let set = ReplicaSet::lead(this_broker, decided, end, high_watermark, now);
+        *role = Role::Leader(Box::new(set));
+    }
+
+    /// The metadata says that this broker has no replica of it any more, or that it is deleted:
+    /// who waits is told to look elsewhere.
+    pub fn close(&self) {
+        {
+            let mut role = self.role.lock();
+            self.log.fence(LeaderEpoch(i32::MAX));
+            self.leads_since.store(LEADS_NOT, Ordering::SeqCst);
+            *role = Role::None;
+            self.leadership.store(Arc::new(Leadership::unknown()));
+        }
+        if let Some(observer) = &self.observer {
+            observer.on_not_leader(self.topic_partition.partition);
+        }
+        self.wake_all();
     }
 
     pub fn leadership(&self) -> Arc<Leadership> {
         self.leadership.load_full()
     }
 
-    /// Whether this broker may answer a client that knows `current_leader_epoch` (-1: none).
-    /// Older than ours is fenced, newer is unknown (KIP-320).
+    /// Whether this broker may answer a client that knows `current_leader_epoch` (-1: none) and
+    /// wants the leader.
     pub fn check_leader(&self, current_leader_epoch: i32) -> Result<(), ErrorCode> {
         let leadership = self.leadership.load();
-        if leadership.leader != self.this_broker {
+        if leadership.leader != self.surroundings.this_broker {
             return Err(ErrorCode::NotLeaderOrFollower);
         }
-        if current_leader_epoch == LeaderEpoch::NONE.0 {
-            return Ok(());
+        check_epoch(current_leader_epoch, leadership.leader_epoch)
+    }
+
+    /// The same for a client that may read from a follower as well (KIP-392).
+    pub fn check_replica(&self, current_leader_epoch: i32) -> Result<(), ErrorCode> {
+        let leadership = self.leadership.load();
+        if leadership.leader_epoch == LeaderEpoch::NONE {
+            return Err(ErrorCode::NotLeaderOrFollower);
         }
-        match current_leader_epoch.cmp(&leadership.leader_epoch.0) {
-            std::cmp::Ordering::Less => Err(ErrorCode::FencedLeaderEpoch),
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Greater => Err(ErrorCode::UnknownLeaderEpoch),
-        }
+        check_epoch(current_leader_epoch, leadership.leader_epoch)
+    }
+
+    pub fn is_leader(&self) -> bool {
+        self.leadership.load().leader == self.surroundings.this_broker
     }
 
     /// Whether acks=all may be promised: `min.insync.replicas` replicas are in sync. A topic that
@@ -156,6 +224,11 @@ impl Partition {
         leadership.isr.len() >= wanted.min(leadership.replicas.len())
     }
 
+    /// How many replicas acks=all needs.
+    pub(super) fn min_insync_replicas(&self) -> usize {
+        self.topic_config.load().min_insync_replicas.max(1) as usize
+    }
+
     /// Appends one checked batch and wakes those who wait for it.
     pub fn append(
         &self,
@@ -163,37 +236,86 @@ impl Partition {
         origin: Origin,
         now: TimestampMs,
     ) -> Result<Appended, AppendError> {
-        let leader_epoch = self.leadership.load().leader_epoch;
+        let leader_epoch = {
+            let leadership = self.leadership.load();
+            if leadership.leader != self.surroundings.this_broker {
+                return Err(AppendError::Fenced {
+                    leader_epoch: LeaderEpoch::NONE,
+                    current: leadership.leader_epoch,
+                });
+            }
+            leadership.leader_epoch
+        };
         let context = AppendContext {
             leader_epoch,
             origin,
             now,
         };
         let appended = self.log.append_as_leader(batch, &context)?;
+        self.after_append(&appended)?;
+        self.advance_high_watermark(appended.last_offset.next());
+        Ok(appended)
+    }
+
+    pub(super) fn after_append(&self, appended: &Appended) -> Result<(), AppendError> {
         if appended.rolled {
             // Nobody listens any more when the node stops, which flushes everything.
-            let _ = self.rolled.send(self.log.clone());
+            let _ = self.surroundings.rolled.send(self.log.clone());
         }
         if appended.unflushed_records >= self.topic_config.load().flush_messages {
             self.log.flush()?;
         }
-        self.advance_high_watermark();
-        Ok(appended)
+        Ok(())
     }
 
-    /// Alone in sync, the log end is the high watermark.
-    fn advance_high_watermark(&self) {
-        if self.leadership.load().isr.len() > 1 {
+    /// The log has reached `end`. Without other replicas that is the high watermark, and the
+    /// replica set, should there be others one day, is told then (`raise_high_watermark`).
+    fn advance_high_watermark(&self, end: Offset) {
+        if self.leadership.load().replicas.len() > 1 {
+            self.advance_with_followers();
+            self.follower_waiters.wake_all();
             return;
         }
-        let end = self.log.log_end_offset().0;
-        let before = self.high_watermark.fetch_max(end, Ordering::SeqCst);
-        if before < end {
-            if let Some(observer) = &self.observer {
-                observer.on_high_watermark(self.topic_partition.partition, Offset(end));
-            }
-            self.waiters.wake_all();
+        let before = self.high_watermark.fetch_max(end.0, Ordering::SeqCst);
+        if before < end.0 {
+            self.tell_high_watermark();
         }
+    }
+
+    /// The high watermark was moved. What is told is what it is now: a word that comes late, after
+    /// this broker was a follower for a while, must not speak of records that were cut since.
+    pub(super) fn tell_high_watermark(&self) {
+        if let Some(observer) = &self.observer {
+            let partition = self.topic_partition.partition;
+            observer.on_high_watermark(partition, self.high_watermark());
+        }
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        self.waiters.wake_all();
+        self.follower_waiters.wake_all();
+    }
+
+    /// What to answer a producer with acks=all whose records end at `end` and were appended in
+    /// `leader_epoch`; `None` while it has to wait.
+    ///
+    /// The watermark is looked at first: if this broker still leads without a break after that, it
+    /// led then, and what lay below were those records.
+    pub fn replicated(
+        &self,
+        leader_epoch: LeaderEpoch,
+        end: Offset,
+    ) -> Option<Result<(), ErrorCode>> {
+        let is_committed = self.high_watermark() >= end;
+        if leader_epoch.0 < self.leads_since.load(Ordering::SeqCst) {
+            return Some(Err(ErrorCode::NotLeaderOrFollower));
+        }
+        is_committed.then(|| match self.has_enough_replicas() {
+            true => Ok(()),
+            false if self.is_maximal_isr_enough() => Ok(()),
+            false => Err(ErrorCode::NotEnoughReplicasAfterAppend),
+        })
     }
 
     pub fn high_watermark(&self) -> Offset {
@@ -240,17 +362,32 @@ impl Partition {
         Ok(self.log.log_start_offset())
     }
 
-    /// The partition is gone from this broker: who waits is told to look elsewhere.
-    pub fn close(&self) {
-        self.lead(Leadership::unknown());
-    }
-
     pub fn register(&self, waiter: &Arc<Waiter>) {
         self.waiters.register(waiter);
     }
 
     pub fn deregister(&self, waiter: &Arc<Waiter>) {
         self.waiters.deregister(waiter);
+    }
+
+    pub fn register_follower(&self, waiter: &Arc<Waiter>) {
+        self.follower_waiters.register(waiter);
+    }
+
+    pub fn deregister_follower(&self, waiter: &Arc<Waiter>) {
+        self.follower_waiters.deregister(waiter);
+    }
+}
+
+/// Older than ours is fenced, newer is unknown (KIP-320).
+fn check_epoch(known: i32, leader_epoch: LeaderEpoch) -> Result<(), ErrorCode> {
+    if known == LeaderEpoch::NONE.0 {
+        return Ok(());
+    }
+    match known.cmp(&leader_epoch.0) {
+        std::cmp::Ordering::Less => Err(ErrorCode::FencedLeaderEpoch),
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(ErrorCode::UnknownLeaderEpoch),
     }
 }
 

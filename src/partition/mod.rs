@@ -1,13 +1,30 @@
-//! A partition on this broker: its leader's side, those who wait for it, and the set of all.
+//! The partitions of this broker: the leader's side, the follower's side, those who wait, and the
+//! set of all.
 
 mod effective;
+mod fetcher;
+mod fetchers;
+mod follower;
+mod isr_changes;
 mod leader;
 mod observer;
 mod registry;
+mod replication;
+mod source;
+mod surroundings;
 mod waiters;
 
 pub use effective::{PartitionConfig, overrides_of};
-pub use leader::{DeleteRecordsError, Leadership, Partition, Watermarks};
+pub use fetcher::{FetcherConfig, OutOfRange};
+pub use fetchers::{Fetchers, ReplicaSource};
+pub use isr_changes::{IsrAnswers, IsrChange, IsrController};
+pub use leader::{DeleteRecordsError, Partition, Watermarks};
 pub use observer::PartitionObserver;
 pub use registry::{Partitions, PartitionsError};
+pub use replication::{ReplicaFetch, ReplicaFetchError, ReplicaRead};
+pub use source::RemoteLeader;
+pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
 pub use waiters::Waiter;
+
+#[cfg(test)]
+mod tests;

@@ -5,17 +5,23 @@
 //! 2. What is on disk and not in the metadata is left alone, and said so once. Where a topic of
 //!    that name is made, records of another id are set aside and kept.
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
+//! 4. This broker leads nothing before the metadata has its registration of this run
+//!    (`Surroundings::is_registered_in`).
+//! 5. A partition that follows is copied from the leader of the last applied image. Its role
+//!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, watch};
 
 use super::effective::PartitionConfig;
-use super::leader::{Leadership, NewPartition, Partition};
+use super::fetchers::Fetchers;
+use super::leader::{NewPartition, Partition};
 use super::observer::PartitionObserver;
+use super::surroundings::{Leadership, Surroundings};
 use crate::config::NodeConfig;
 use crate::host::Clock;
 use crate::log::{Deletion, LoadOptions, Loaded, Log, LogDir, LogDirError, LogError};
@@ -31,16 +37,18 @@ type OfTopic = Vec<Option<Arc<Partition>>>;
 
 /// Every partition of this broker.
 pub struct Partitions {
-    this_broker: BrokerId,
+    surroundings: Arc<Surroundings>,
     log_dirs: Vec<Arc<LogDir>>,
     clock: Arc<dyn Clock>,
+    fetchers: OnceLock<Fetchers>,
+    /// Whether an image with this run's registration was applied (invariant 4).
+    is_registered: AtomicBool,
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
     /// Logs that were found on disk and belong to no partition yet.
     found: Mutex<HashMap<TopicPartition, Found>>,
     /// Directories that could not be opened: nothing new may be made in their place.
     unopened: Mutex<HashSet<TopicPartition>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
-    rolled: mpsc::UnboundedSender<Arc<Log>>,
     /// Those that have something to flush and a limit for how long it may wait, and since when.
     unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
     /// A topic has set `flush.ms`: else nobody looks.
@@ -74,14 +82,15 @@ impl Partitions {
         rolled: mpsc::UnboundedSender<Arc<Log>>,
     ) -> Self {
         Partitions {
-            this_broker,
+            surroundings: Arc::new(Surroundings::new(this_broker, clock.clone(), rolled)),
             log_dirs,
             clock,
+            fetchers: OnceLock::new(),
+            is_registered: AtomicBool::new(false),
             by_topic: RwLock::default(),
             found: Mutex::default(),
             unopened: Mutex::default(),
             deletions: Mutex::default(),
-            rolled,
             unflushed: Mutex::default(),
             has_flush_ms: AtomicBool::new(false),
             observers: RwLock::default(),
@@ -92,6 +101,29 @@ impl Partitions {
     /// Has `observer` told of the partitions of `topic` that come from now on.
     pub fn observe(&self, topic: &str, observer: Arc<dyn PartitionObserver>) {
         self.observers.write().insert(topic.into(), observer);
+    }
+
+    pub fn surroundings(&self) -> &Arc<Surroundings> {
+        &self.surroundings
+    }
+
+    /// What copies the partitions that follow. To be given before the first image.
+    pub fn copy_with(&self, fetchers: Fetchers) {
+        let _ = self.fetchers.set(fetchers);
+    }
+
+    /// Copies nothing any more.
+    pub fn stop_copying(&self) {
+        if let Some(fetchers) = self.fetchers.get() {
+            fetchers.stop();
+        }
+    }
+
+    /// Looks for followers that have fallen behind.
+    pub fn check_lag(&self) {
+        for partition in self.all() {
+            partition.check_lag();
+        }
     }
 
     pub fn log_dirs(&self) -> &[Arc<LogDir>] {
@@ -188,13 +220,23 @@ impl Partitions {
 
     /// Makes the partitions those of `image`; `delta` says where to look. Blocks on the disk.
     pub fn apply(&self, node: &NodeConfig, image: &MetadataImage, delta: &ImageDelta) {
-        if delta.everything {
+        if delta.everything || !delta.brokers.is_empty() {
+            let listener = &node.listeners.inter_broker_name;
+            self.surroundings.learn_brokers(image, listener);
+        }
+        let lag_ms = node.broker.replication.replica_lag_time_max_ms;
+        self.surroundings.set_lag_max_ms(lag_ms);
+        let is_first = self.surroundings.is_registered_in(image)
+            && !self.is_registered.swap(true, Ordering::SeqCst);
+        if delta.everything || is_first {
             self.remove_all_but(image);
             for topic in image.topics() {
                 self.apply_topic(node, image, topic, topic.partitions.iter());
             }
+        }
+        if delta.everything {
             self.say_what_is_stray();
-        } else {
+        } else if !is_first {
             for topic_id in delta.removed_topics.keys() {
                 if image.topic_by_id(*topic_id).is_none() {
                     self.remove(*topic_id);
@@ -217,6 +259,11 @@ impl Partitions {
         self.applied.send_replace(image.offset());
     }
 
+    /// The offset of the image that was applied last.
+    pub fn applied(&self) -> Offset {
+        *self.applied.borrow()
+    }
+
     /// Waits until the image at `offset`, or a later one, was applied.
     pub async fn wait_applied(&self, offset: Offset) {
         // The sender lives as long as self.
@@ -235,25 +282,52 @@ impl Partitions {
         partitions: impl Iterator<Item = (i32, &'a PartitionRegistration)>,
     ) {
         let mut config = None;
+        let this_broker = self.surroundings.this_broker;
+        let is_registered = self.surroundings.is_registered_in(image);
         for (index, registration) in partitions {
-            if !registration.replicas.contains(&self.this_broker) {
-                continue;
-            }
-            let leadership = Leadership {
-                leader: registration.leader,
-                leader_epoch: registration.leader_epoch,
-                isr: registration.isr.clone(),
-                replicas: registration.replicas.clone(),
-            };
-            if let Some(partition) = self.get(topic.id, index) {
-                if *partition.leadership() != leadership {
-                    partition.lead(leadership);
+            let known = self.get(topic.id, index);
+            if !registration.replicas.contains(&this_broker) {
+                if known.is_some() {
+                    self.remove_replica(topic.id, index);
                 }
                 continue;
             }
-            let config =
-                config.get_or_insert_with(|| PartitionConfig::of_topic(node, image, &topic.name));
-            self.add(topic, index, leadership, config);
+            let mut leadership = Leadership {
+                leader: registration.leader,
+                leader_epoch: registration.leader_epoch,
+                partition_epoch: registration.partition_epoch,
+                isr: registration.isr.clone(),
+                replicas: registration.replicas.clone(),
+            };
+            if leadership.leader == this_broker && !is_registered {
+                leadership.leader = BrokerId::NONE;
+            }
+            let partition = match known {
+                Some(partition) if *partition.leadership() == leadership => continue,
+                Some(partition) => Some(partition),
+                None => {
+                    let config = config
+                        .get_or_insert_with(|| PartitionConfig::of_topic(node, image, &topic.name));
+                    self.add(topic, index, config)
+                }
+            };
+            if let Some(partition) = partition {
+                self.change_role(&partition, leadership);
+            }
+        }
+    }
+
+    fn change_role(&self, partition: &Arc<Partition>, leadership: Leadership) {
+        let before = partition.leadership();
+        let (leader, leader_epoch) = (leadership.leader, leadership.leader_epoch);
+        partition.follow_metadata(leadership);
+        let Some(fetchers) = self.fetchers.get() else {
+            return;
+        };
+        if leader == self.surroundings.this_broker || leader == BrokerId::NONE {
+            fetchers.leave((partition.topic_id, partition.topic_partition.partition));
+        } else if (before.leader, before.leader_epoch) != (leader, leader_epoch) {
+            fetchers.follow(partition.clone(), leader, leader_epoch);
         }
     }
 
@@ -261,9 +335,8 @@ impl Partitions {
         &self,
         topic: &TopicImage,
         index: i32,
-        leadership: Leadership,
         config: &PartitionConfig,
-    ) {
+    ) -> Option<Arc<Partition>> {
         let topic_partition = TopicPartition {
             topic: topic.name.clone(),
             partition: index,
@@ -280,7 +353,7 @@ impl Partitions {
             Ok(found) => found,
             Err(error) => {
                 tracing::error!(%topic_partition, "cannot be made: {}", with_causes(&error));
-                return;
+                return None;
             }
         };
         self.note_flush_ms(config);
@@ -288,10 +361,9 @@ impl Partitions {
             topic_id: topic.id,
             log,
             log_dir,
-            this_broker: self.this_broker,
+            surroundings: self.surroundings.clone(),
             topic_config: config.topic.clone(),
             high_watermark,
-            rolled: self.rolled.clone(),
             observer: self.observers.read().get(&topic.name).cloned(),
         });
         let mut by_topic = self.by_topic.write();
@@ -301,9 +373,8 @@ impl Partitions {
             of_topic.resize(at + 1, None);
         }
         of_topic[at] = Some(partition.clone());
-        drop(by_topic);
-        // Whoever is told of it finds it in its place.
-        partition.lead(leadership);
+        // Whoever is told of its role finds it in its place.
+        Some(partition)
     }
 
     /// A log from disk, if it belongs to this topic and not to an older one of the same name.
@@ -373,9 +444,28 @@ impl Partitions {
     fn remove(&self, topic_id: TopicId) {
         let removed = self.by_topic.write().remove(&topic_id);
         for partition in removed.into_iter().flatten().flatten() {
-            self.delete(&partition.log_dir, &partition.topic_partition);
-            partition.close();
+            self.drop_replica(&partition);
         }
+    }
+
+    /// The replica has moved to other brokers.
+    fn remove_replica(&self, topic_id: TopicId, index: i32) {
+        let removed = {
+            let mut by_topic = self.by_topic.write();
+            let of_topic = by_topic.get_mut(&topic_id);
+            of_topic.and_then(|of_topic| of_topic.get_mut(index as usize)?.take())
+        };
+        if let Some(partition) = removed {
+            self.drop_replica(&partition);
+        }
+    }
+
+    fn drop_replica(&self, partition: &Partition) {
+        partition.close();
+        if let Some(fetchers) = self.fetchers.get() {
+            fetchers.leave((partition.topic_id, partition.topic_partition.partition));
+        }
+        self.delete(&partition.log_dir, &partition.topic_partition);
     }
 
     fn delete(&self, log_dir: &Arc<LogDir>, topic_partition: &TopicPartition) {

@@ -30,7 +30,8 @@ use crate::wire;
 use super::address::Address;
 use super::error::PeerError;
 use super::frames::{self, Spoken};
-use super::versions::Versions;
+use super::private::{self, PrivateApi};
+use super::versions::{Range, Versions};
 
 /// The largest answer that is read; a fetch of default size is a tenth of it.
 const ANSWER_BYTES_MAX: usize = 512 << 20;
@@ -49,6 +50,8 @@ struct Shared {
     waiting: Mutex<Waiting>,
     is_closed: AtomicBool,
     close: Notify,
+    /// For those who want to know that it has ended.
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -80,15 +83,42 @@ impl Connection {
             api: "ApiVersions",
             timeout: dial_timeout,
         };
-        let whole = Self::connect(address, client_id, dial_timeout);
+        let whole = async {
+            let mut connection = Self::open(address, client_id).await?;
+            connection.versions = connection.negotiate(dial_timeout).await?;
+            Ok(connection)
+        };
         timeout(dial_timeout, whole).await.map_err(timed_out)?
     }
 
-    async fn connect(
+    /// As [`Connection::dial`], for requests of Klamm's own only: it asks for their versions, which
+    /// a node can tell before it serves anything.
+    pub async fn dial_own(
         address: &Address,
         client_id: &str,
         dial_timeout: Duration,
     ) -> Result<Connection, PeerError> {
+        let api = &private::OWN_VERSIONS;
+        let timed_out = |_| PeerError::Timeout {
+            address: address.clone(),
+            api: api.name,
+            timeout: dial_timeout,
+        };
+        let whole = async {
+            let mut connection = Self::open(address, client_id).await?;
+            let first = Range {
+                min: api.min,
+                max: api.max,
+            };
+            connection.versions.apis.insert(api.key, first);
+            let answer = connection.call_private(api, &[], dial_timeout).await?;
+            connection.versions = private::read_own_versions(&answer);
+            Ok(connection)
+        };
+        timeout(dial_timeout, whole).await.map_err(timed_out)?
+    }
+
+    async fn open(address: &Address, client_id: &str) -> Result<Connection, PeerError> {
         let stream = open(address).await?;
         let (read_half, write_half) = stream.into_split();
         let (queue, queued) = mpsc::unbounded_channel();
@@ -96,18 +126,17 @@ impl Connection {
             waiting: Mutex::default(),
             is_closed: AtomicBool::new(false),
             close: Notify::new(),
+            ended: Notify::new(),
         });
         tasks::spawn(write(write_half, queued, shared.clone()));
         tasks::spawn(read(read_half, address.clone(), shared.clone()));
-        let mut connection = Connection {
+        Ok(Connection {
             address: address.clone(),
             client_id: client_id.to_owned(),
             versions: Versions::default(),
             shared,
             queue,
-        };
-        connection.versions = connection.negotiate(dial_timeout).await?;
-        Ok(connection)
+        })
     }
 
     /// Asks with the newest version, and with version 0 where that is refused (KIP-511).
@@ -150,6 +179,65 @@ impl Connection {
 
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Returns once the connection has ended, at either end.
+    pub async fn closed(&self) {
+        loop {
+            let ended = self.shared.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if self.is_closed() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Sends a request of Klamm's own and waits for the body of its answer.
+    pub async fn call_private(
+        &self,
+        api: &'static PrivateApi,
+        body: &[u8],
+        request_timeout: Duration,
+    ) -> Result<Bytes, PeerError> {
+        let theirs = self.versions.apis.get(&api.key).copied();
+        let version = theirs.map(|range| range.max.min(api.max));
+        let served = |version: &i16| theirs.is_some_and(|r| *version >= r.min.max(api.min));
+        let version = version.filter(served).ok_or(PeerError::Unsupported {
+            address: self.address.clone(),
+            api: api.name,
+        })?;
+        let too_long = PeerError::Encode {
+            api: api.name,
+            version,
+        };
+        let answer = self.queue_frame(|correlation_id| {
+            private::frame(api, version, correlation_id, &self.client_id, body).ok_or(too_long)
+        })?;
+        let frame = self.wait(answer, api.name, request_timeout).await?;
+        Ok(frame.slice(4..))
+    }
+
+    /// Waits for an answer's frame; one that does not come in time ends the connection.
+    async fn wait(
+        &self,
+        answer: oneshot::Receiver<Result<Bytes, PeerError>>,
+        api: &'static str,
+        request_timeout: Duration,
+    ) -> Result<Bytes, PeerError> {
+        match timeout(request_timeout, answer).await {
+            Ok(Ok(frame)) => frame,
+            Ok(Err(_)) => Err(self.gone()),
+            Err(_) => {
+                self.shared.end();
+                Err(PeerError::Timeout {
+                    address: self.address.clone(),
+                    api,
+                    timeout: request_timeout,
+                })
+            }
+        }
     }
 
     /// Sends a request; the answer is to be waited for, or let go of.
@@ -206,18 +294,9 @@ impl Connection {
         spoken: Spoken,
         request: &Q,
     ) -> Result<Pending<R>, PeerError> {
-        let (done, answer) = oneshot::channel();
-        {
-            let mut waiting = self.shared.waiting.lock();
-            let correlation_id = waiting.next_id();
-            let frame = frames::encode(spoken, correlation_id, &self.client_id, request)?;
-            // Under the lock, so that a connection that closes finds this one in `due`.
-            if self.is_closed() {
-                return Err(self.gone());
-            }
-            waiting.due.push_back((correlation_id, done));
-            self.queue.send(frame).map_err(|_| self.gone())?;
-        }
+        let answer = self.queue_frame(|correlation_id| {
+            frames::encode(spoken, correlation_id, &self.client_id, request)
+        })?;
         Ok(Pending {
             answer,
             spoken,
@@ -226,6 +305,24 @@ impl Connection {
             request_timeout: Duration::MAX,
             _answer_type: std::marker::PhantomData,
         })
+    }
+
+    /// Queues the frame that `encode` makes for a correlation id.
+    fn queue_frame(
+        &self,
+        encode: impl FnOnce(i32) -> Result<Bytes, PeerError>,
+    ) -> Result<oneshot::Receiver<Result<Bytes, PeerError>>, PeerError> {
+        let (done, answer) = oneshot::channel();
+        let mut waiting = self.shared.waiting.lock();
+        let correlation_id = waiting.next_id();
+        let frame = encode(correlation_id)?;
+        // Under the lock, so that a connection that closes finds this one in `due`.
+        if self.is_closed() {
+            return Err(self.gone());
+        }
+        waiting.due.push_back((correlation_id, done));
+        self.queue.send(frame).map_err(|_| self.gone())?;
+        Ok(answer)
     }
 
     fn gone(&self) -> PeerError {
@@ -293,6 +390,7 @@ impl Shared {
         self.close.notify_waiters();
         // For the task that is not waiting at this moment.
         self.close.notify_one();
+        self.ended.notify_waiters();
     }
 }
 

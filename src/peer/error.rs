@@ -63,6 +63,12 @@ pub enum PeerError {
         #[source]
         last: Option<Box<PeerError>>,
     },
+    #[error("no controller is known that answers {api}")]
+    NoController {
+        api: &'static str,
+        #[source]
+        last: Option<Box<PeerError>>,
+    },
     #[error("no broker has the id {id}")]
     UnknownBroker { id: i32 },
     #[error("no leader is known for {topic}-{partition}")]
@@ -80,6 +86,7 @@ impl PeerError {
             | PeerError::Gone { .. }
             | PeerError::Timeout { .. }
             | PeerError::NoBroker { .. }
+            | PeerError::NoController { .. }
             | PeerError::UnknownBroker { .. }
             | PeerError::NoLeader { .. } => true,
             PeerError::NoCoordinator { error, .. } => error.is_retriable(),

@@ -19,9 +19,13 @@ mod address;
 mod broker;
 mod client;
 mod connection;
+mod controller_channel;
 mod error;
 mod frames;
 mod metadata;
+mod private;
+mod probe;
+mod replica_fetch;
 mod retry;
 mod versions;
 
@@ -29,8 +33,18 @@ pub use address::{Address, AddressError, parse_bootstrap};
 pub use broker::Broker;
 pub use client::{Client, ClientConfig, CoordinatorKind};
 pub use connection::{Connection, Pending};
+pub use controller_channel::{
+    ControllerChannel, ControllerFinder, ControllerPlace, ControllerRequest, Forwarded,
+    LocalAnswer, LocalController,
+};
 pub use error::PeerError;
 pub use metadata::{ClusterView, PartitionView, TopicView};
+pub use private::{
+    FORWARD, METADATA_FETCH, OWN_VERSIONS, PRIVATE_APIS, PrivateApi, PrivateRequest, QUORUM_HELLO,
+    QUORUM_JOIN, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE, own_versions, private_api,
+};
+pub use probe::is_gone;
+pub use replica_fetch::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 pub use retry::Backoff;
 pub use versions::{Range, Versions};
 

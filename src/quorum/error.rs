@@ -32,6 +32,10 @@ pub enum QuorumError {
     NotAVoter { node: BrokerId },
     #[error("several voters need a cluster id that they all agree on")]
     NoClusterId,
+    #[error("the controllers serve cluster {found}, this node belongs to {expected}")]
+    ForeignCluster { found: String, expected: String },
+    #[error("the voters cannot be changed: {0}")]
+    Membership(String),
     #[error("the metadata store failed: {0}")]
     Store(#[source] io::Error),
     #[error("the metadata store is damaged at {place}: {reason}")]

@@ -3,6 +3,7 @@
 //! ```text
 //! key                          value
 //! 'c'                          the last committed log id, or an earlier one
+//! 'd'                          the directory id, from before there is an identity
 //! 'i'                          Identity: whose store this is
 //! 'l' index(8) part(4)         a log entry, packed
 //! 'p'                          the last purged log id
@@ -29,6 +30,7 @@ use crate::host::key_value::Change;
 use super::QuorumError;
 
 pub(super) const COMMITTED: &[u8] = b"c";
+pub(super) const DIRECTORY: &[u8] = b"d";
 pub(super) const IDENTITY: &[u8] = b"i";
 pub(super) const PURGED: &[u8] = b"p";
 pub(super) const SNAPSHOT: &[u8] = b"S";

@@ -15,15 +15,22 @@
 //!                               └──────────────── committed entries ────────┘
 //! ```
 
+mod admission;
 mod controller;
+mod endpoint;
 mod error;
+mod formation;
 mod identity;
 mod keys;
+mod leader_watch;
 mod log_store;
 mod network;
+mod observer;
 mod packing;
+mod peer_transport;
 mod published;
 mod raft_types;
+mod rpc;
 mod snapshot_store;
 mod state_machine;
 
@@ -31,40 +38,51 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openraft::SnapshotPolicy;
 use openraft::error::RaftError;
-use openraft::{BasicNode, SnapshotPolicy};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
 use crate::host::{KeyValue, random, tasks};
 use crate::metadata::{Draw, MetadataImage, Plan};
-use crate::types::BrokerId;
+use crate::peer::{Address, ControllerFinder, ControllerPlace};
+use crate::types::{BrokerId, Offset};
 
 use controller::{Controller, Job, job};
+use identity::Identity;
 use log_store::LogStore;
+use observer::Seen;
 use published::Published;
-use raft_types::{Raft, broker_id, raft_id};
+use raft_types::{Raft, VoterNode, broker_id, raft_id};
+use rpc::Content;
 use snapshot_store::SnapshotStore;
 use state_machine::StateMachine;
 
+pub use endpoint::{Endpoint, OBSERVER_MAX, Observed};
 pub use error::QuorumError;
 pub use network::{NoTransport, RaftMessage, RaftRpc, Sent, Transport};
+pub use peer_transport::PeerTransport;
 pub use published::{Change, Subscription};
+pub use rpc::VoterInfo;
 
 /// What a node must know to take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuorumConfig {
     pub node_id: BrokerId,
-    /// Generated for an empty store of a single voter when not given.
+    /// Generated for an empty store when not given.
     pub cluster_id: Option<String>,
+    /// The directory of the metadata, if it has an id already.
+    pub directory_id: Option<Uuid>,
     /// The voters and their `host:port`, this node among them. Only an empty store is formatted
     /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
+    /// Nodes without a vote follow this one, or other voters are there.
+    pub serves_others: bool,
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
     pub snapshot_entries: u64,
     pub snapshot_bytes: u64,
     /// How often a leader lets several voters know that it is there. An election begins when they
-    /// heard nothing for five to ten times as long.
+    /// heard nothing for seven to eight times as long.
     pub heartbeat_interval_ms: u64,
 }
 
@@ -74,11 +92,13 @@ impl QuorumConfig {
         QuorumConfig {
             node_id,
             cluster_id,
+            directory_id: None,
             // Nobody ever dials it.
             voters: BTreeMap::from([(node_id, String::new())]),
+            serves_others: false,
             snapshot_entries: 1000,
             snapshot_bytes: 4 << 20,
-            heartbeat_interval_ms: 200,
+            heartbeat_interval_ms: 150,
         }
     }
 
@@ -93,8 +113,12 @@ impl QuorumConfig {
         let config = openraft::Config {
             cluster_name: "metadata".into(),
             heartbeat_interval: heartbeat_interval_ms,
-            election_timeout_min: heartbeat_interval_ms * 5,
-            election_timeout_max: heartbeat_interval_ms * 10,
+            // A follower waits for the longer one before it votes, and for one in between before
+            // it stands for election.
+            election_timeout_min: heartbeat_interval_ms * 3,
+            election_timeout_max: heartbeat_interval_ms * 4,
+            // So many entries of the largest size fit a frame.
+            max_payload_entries: 30,
             install_snapshot_timeout: 10_000,
             snapshot_policy: SnapshotPolicy::LogsSinceLast(self.snapshot_entries),
             // Voters that are a little behind are better served from the log.
@@ -113,10 +137,27 @@ impl QuorumConfig {
 pub struct Quorum {
     node_id: BrokerId,
     cluster_id: Arc<str>,
-    raft: Raft,
+    directory_id: Uuid,
     published: Arc<Published>,
+    member: Member,
+}
+
+/// What a node does for the quorum.
+enum Member {
+    Voter(Voter),
+    /// It follows what the voters have committed.
+    Observer(watch::Receiver<Seen>),
+}
+
+struct Voter {
+    raft: Raft,
     snapshots: SnapshotStore,
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
+    /// Those that may become voters by themselves.
+    listed: BTreeMap<BrokerId, String>,
+    serves_others: bool,
+    /// Held while the voters change.
+    admitting: tokio::sync::Mutex<()>,
 }
 
 impl Quorum {
@@ -127,19 +168,99 @@ impl Quorum {
         store: Arc<dyn KeyValue>,
         transport: Arc<dyn Transport>,
     ) -> Result<Arc<Quorum>, QuorumError> {
-        let node_id = config.node_id;
-        if !config.voters.contains_key(&node_id) {
-            return Err(QuorumError::NotAVoter { node: node_id });
+        if !config.voters.contains_key(&config.node_id) {
+            let node = config.node_id;
+            return Err(QuorumError::NotAVoter { node });
         }
         let identity = identity::open(&*store, &config)?;
+        let nil = |(id, address): (&BrokerId, &String)| {
+            let directory_id = match config.voters.len() {
+                1 => identity.directory_id,
+                _ => Uuid::nil(),
+            };
+            (raft_id(*id), VoterNode::new(address, directory_id))
+        };
+        let first = Some(config.voters.iter().map(nil).collect());
+        let quorum = Self::open(&config, identity, store, transport).await?;
+        quorum.initialize(config.voters.len() == 1, first).await?;
+        Ok(quorum)
+    }
+
+    /// As [`Quorum::start`] for a voter that others speak to; several find one another over the
+    /// network. Returns once the node has an image of the cluster.
+    pub async fn start_voter(
+        config: QuorumConfig,
+        store: Arc<dyn KeyValue>,
+        endpoint: &Arc<Endpoint>,
+        transport: &Arc<PeerTransport>,
+    ) -> Result<Arc<Quorum>, QuorumError> {
+        if config.voters.len() == 1 {
+            let quorum = Self::start(config, store, Arc::new(transport.clone())).await?;
+            endpoint.serve(&quorum);
+            admission::keep_address(&quorum).await?;
+            return Ok(quorum);
+        }
+        let identity = formation::identity(&config, &*store, endpoint, transport).await?;
+        let first = identity.first_voters.as_ref().map(|voters| {
+            let node = |voter: &VoterInfo| {
+                let node = VoterNode::new(&voter.address, voter.directory_id);
+                (raft_id(voter.id), node)
+            };
+            voters.iter().map(node).collect()
+        });
+        let carrier = Arc::new(transport.clone());
+        let quorum = Self::open(&config, identity, store, carrier).await?;
+        endpoint.serve(&quorum);
+        if first.is_some() && !quorum.raft()?.is_initialized().await? {
+            // The others hear of the cluster meanwhile, and are there for the first election.
+            tokio::time::sleep(formation::ASK_AGAIN * 2).await;
+        }
+        quorum.initialize(false, first).await?;
+        leader_watch::start(&quorum, transport);
+        admission::start(&quorum, transport);
+        quorum.formed().await?;
+        Ok(quorum)
+    }
+
+    /// Follows the metadata of the cluster whose controllers listen at `controllers`.
+    pub async fn observe(
+        node_id: BrokerId,
+        cluster_id: Option<String>,
+        controllers: Vec<String>,
+        transport: &Arc<PeerTransport>,
+    ) -> Result<Arc<Quorum>, QuorumError> {
+        let published = Arc::new(Published::new(MetadataImage::empty()));
+        let follower = observer::Follower::new(node_id, cluster_id, controllers, &published);
+        let (cluster_id, seen) = follower.start(transport.clone()).await?;
+        let quorum = Arc::new(Quorum {
+            node_id,
+            cluster_id: cluster_id.into(),
+            directory_id: Uuid::nil(),
+            published,
+            member: Member::Observer(seen),
+        });
+        quorum.formed().await?;
+        Ok(quorum)
+    }
+
+    async fn open(
+        config: &QuorumConfig,
+        identity: Identity,
+        store: Arc<dyn KeyValue>,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Arc<Quorum>, QuorumError> {
         let cluster_id: Arc<str> = identity.cluster_id.into();
         let log = LogStore::open(store.clone())?;
         let appended_bytes = log.appended_bytes().clone();
         let snapshots = SnapshotStore::open(store)?;
         let (machine, published) = StateMachine::open(snapshots.clone(), appended_bytes.clone())?;
         let raft_config = Arc::new(config.raft());
-        let network = network::Network(transport);
-        let raft = Raft::new(raft_id(node_id), raft_config, network, log, machine).await?;
+        let network = network::Network {
+            cluster_id: cluster_id.clone(),
+            transport,
+        };
+        let id = raft_id(config.node_id);
+        let raft = Raft::new(id, raft_config, network, log, machine).await?;
         let (jobs, waiting) = mpsc::unbounded_channel();
         let controller = Controller {
             raft: raft.clone(),
@@ -149,44 +270,196 @@ impl Quorum {
             snapshot_bytes: config.snapshot_bytes,
         };
         tasks::spawn(controller.run(waiting));
-        let quorum = Arc::new(Quorum {
-            node_id,
-            cluster_id,
+        let voter = Voter {
             raft,
-            published,
             snapshots,
             jobs,
+            listed: config.voters.clone(),
+            serves_others: config.serves_others || config.voters.len() > 1,
+            admitting: tokio::sync::Mutex::default(),
+        };
+        let quorum = Arc::new(Quorum {
+            node_id: config.node_id,
+            cluster_id,
+            directory_id: identity.directory_id,
+            published,
+            member: Member::Voter(voter),
         });
-        quorum.initialize(&config).await?;
         Ok(quorum)
     }
 
     /// Gives an empty log its voters, and lets a single voter take the lead.
-    async fn initialize(&self, config: &QuorumConfig) -> Result<(), QuorumError> {
-        let single = config.voters.len() == 1;
-        if !self.raft.is_initialized().await? {
-            let node = |(id, addr): (&BrokerId, &String)| (raft_id(*id), BasicNode::new(addr));
-            let voters: BTreeMap<u64, BasicNode> = config.voters.iter().map(node).collect();
-            let initialized = self.raft.initialize(voters).await;
-            initialized.map_err(|error| match error {
-                RaftError::Fatal(fatal) => QuorumError::from(fatal),
-                RaftError::APIError(error) => {
-                    unreachable!("the log is empty and has this node as a voter: {error}")
-                }
-            })?;
+    async fn initialize(
+        &self,
+        single: bool,
+        first: Option<BTreeMap<u64, VoterNode>>,
+    ) -> Result<(), QuorumError> {
+        let raft = self.raft()?;
+        if !raft.is_initialized().await? {
+            // Without them this node is spoken to by one that has them.
+            if let Some(voters) = first {
+                let initialized = raft.initialize(voters).await;
+                initialized.map_err(|error| match error {
+                    RaftError::Fatal(fatal) => QuorumError::from(fatal),
+                    // Another voter was quicker and has written here since.
+                    RaftError::APIError(_) => QuorumError::Stopped,
+                })?;
+            }
         } else if single && self.leader().is_none() {
             // A single voter that led before leads again at once; this one crashed before it did.
-            self.raft.trigger().elect().await?;
+            raft.trigger().elect().await?;
         }
         if !single {
             return Ok(());
         }
-        let leads = self.raft.wait(None);
+        let leads = raft.wait(None);
         let leads = leads
             .current_leader(raft_id(self.node_id), "single voter")
             .await;
         leads.map_err(|_| QuorumError::Stopped)?;
         self.run(|_| Plan::answer(())).await
+    }
+
+    /// Waits until the image is that of a cluster.
+    async fn formed(&self) -> Result<(), QuorumError> {
+        let mut changes = self.subscribe();
+        while let Some(change) = changes.next().await {
+            if change.image.cluster_id().is_some() {
+                return Ok(());
+            }
+        }
+        Err(QuorumError::Stopped)
+    }
+
+    fn voter(&self) -> Result<&Voter, QuorumError> {
+        match &self.member {
+            Member::Voter(voter) => Ok(voter),
+            Member::Observer(_) => Err(QuorumError::NotController {
+                leader: self.leader(),
+            }),
+        }
+    }
+
+    fn raft(&self) -> Result<&Raft, QuorumError> {
+        self.voter().map(|voter| &voter.raft)
+    }
+
+    /// Of the metadata on this node; nil where it has none of its own.
+    pub fn directory_id(&self) -> Uuid {
+        self.directory_id
+    }
+
+    /// Whether this node is one of the controllers.
+    pub fn is_voter(&self) -> bool {
+        matches!(self.member, Member::Voter(_))
+    }
+
+    /// Whether the cluster may have more nodes than this one.
+    pub fn has_other_nodes(&self) -> bool {
+        match &self.member {
+            Member::Voter(voter) => voter.serves_others,
+            Member::Observer(_) => true,
+        }
+    }
+
+    /// The voters as far as this node knows.
+    pub fn voters(&self) -> Vec<VoterInfo> {
+        let voter = match &self.member {
+            Member::Observer(seen) => return seen.borrow().voters.clone(),
+            Member::Voter(voter) => voter,
+        };
+        let metrics = voter.raft.metrics();
+        let membership = metrics.borrow().membership_config.clone();
+        let info = |id: u64| {
+            let node = membership.membership().get_node(&id)?;
+            Some(VoterInfo {
+                id: broker_id(id),
+                address: node.addr.clone(),
+                directory_id: node.directory_id,
+            })
+        };
+        membership.voter_ids().filter_map(info).collect()
+    }
+
+    /// The controller as far as this node knows, and its term (Kafka's leader epoch).
+    pub fn leader_and_term(&self) -> (Option<BrokerId>, u64) {
+        match &self.member {
+            Member::Observer(seen) => {
+                let seen = seen.borrow();
+                (seen.leader, seen.term)
+            }
+            Member::Voter(voter) => {
+                let metrics = voter.raft.metrics();
+                let metrics = metrics.borrow();
+                (metrics.current_leader.map(broker_id), metrics.current_term)
+            }
+        }
+    }
+
+    /// Whether this node is the active controller, as far as it knows.
+    pub fn is_leader(&self) -> bool {
+        self.leader() == Some(self.node_id)
+    }
+
+    /// How far each voter has the log, if this node leads: the offset of its last entry.
+    pub fn voter_offsets(&self) -> BTreeMap<BrokerId, Offset> {
+        let Ok(raft) = self.raft() else {
+            return BTreeMap::new();
+        };
+        let metrics = raft.metrics();
+        let metrics = metrics.borrow();
+        let offset = |index: u64| Offset(index as i64);
+        let mut offsets = BTreeMap::new();
+        for (id, matching) in metrics.replication.iter().flatten() {
+            let at = matching.map_or(Offset::NONE, |matching| offset(matching.index));
+            offsets.insert(broker_id(*id), at);
+        }
+        let own = metrics.last_log_index.map_or(Offset::NONE, offset);
+        offsets.insert(self.node_id, own);
+        offsets
+    }
+
+    /// Waits until the leader or its term is not `known`.
+    pub async fn wait_for_leader(&self, known: (Option<BrokerId>, u64)) {
+        match &self.member {
+            Member::Voter(voter) => {
+                let mut metrics = voter.raft.metrics();
+                let changed = metrics.wait_for(|metrics| {
+                    (metrics.current_leader.map(broker_id), metrics.current_term) != known
+                });
+                if changed.await.is_err() {
+                    std::future::pending().await
+                }
+            }
+            Member::Observer(seen) => {
+                let mut seen = seen.clone();
+                let changed = seen.wait_for(|seen| (seen.leader, seen.term) != known);
+                if changed.await.is_err() {
+                    std::future::pending().await
+                }
+            }
+        }
+    }
+
+    /// Waits until the image is past `offset` or the leader or its term is not `known`.
+    async fn wait_for_news(&self, offset: Offset, known: (Option<BrokerId>, u64)) {
+        let mut reached = self.published.reached();
+        let Ok(raft) = self.raft() else {
+            return;
+        };
+        let mut metrics = raft.metrics();
+        let changed = metrics.wait_for(|metrics| {
+            (metrics.current_leader.map(broker_id), metrics.current_term) != known
+        });
+        tokio::select! {
+            _ = reached.wait_for(|reached| *reached > offset) => {}
+            _ = changed => {}
+        }
+    }
+
+    /// What was committed after `offset`.
+    fn content_after(&self, offset: Offset) -> Content {
+        self.published.content_after(offset)
     }
 
     pub fn node_id(&self) -> BrokerId {
@@ -209,7 +482,7 @@ impl Quorum {
 
     /// The controller as far as this node knows.
     pub fn leader(&self) -> Option<BrokerId> {
-        self.raft.metrics().borrow().current_leader.map(broker_id)
+        self.leader_and_term().0
     }
 
     /// Runs `planner` on the controller, commits what it plans and gives its answer once this
@@ -229,19 +502,24 @@ impl Quorum {
         F: FnOnce(&MetadataImage) -> Plan<T> + Send + 'static,
     {
         let (job, answer) = job(planner);
-        self.jobs.send(job).map_err(|_| QuorumError::Stopped)?;
+        let jobs = &self.voter()?.jobs;
+        jobs.send(job).map_err(|_| QuorumError::Stopped)?;
         answer.await.unwrap_or(Err(QuorumError::PlannerPanicked))
     }
 
     /// Answers a message of another voter.
     pub async fn handle_rpc(&self, rpc: RaftRpc, body: &[u8]) -> Result<Vec<u8>, QuorumError> {
-        network::handle_rpc(&self.raft, rpc, body).await
+        network::handle_rpc(self.raft()?, rpc, body).await
     }
 
     /// Waits until the quorum on this node stops working, which only a failing store or `shutdown`
     /// brings about, and says why.
     pub async fn stopped(&self) -> QuorumError {
-        let mut metrics = self.raft.metrics();
+        let Ok(raft) = self.raft() else {
+            // What it follows is elsewhere.
+            return std::future::pending().await;
+        };
+        let mut metrics = raft.metrics();
         let stopped = metrics.wait_for(|metrics| metrics.running_state.is_err());
         match stopped.await {
             Ok(metrics) => match &metrics.running_state {
@@ -255,11 +533,27 @@ impl Quorum {
 
     /// Stops. Everything that was answered is in the store.
     pub async fn shutdown(&self) {
+        let Member::Voter(voter) = &self.member else {
+            self.published.close();
+            return;
+        };
         // It fails when the task panicked, and then it has stopped as well.
-        let _ = self.raft.shutdown().await;
-        let snapshots = self.snapshots.clone();
+        let _ = voter.raft.shutdown().await;
+        let snapshots = voter.snapshots.clone();
         // The same goes for a snapshot that is being written.
         let _ = tasks::spawn_blocking(move || snapshots.close()).await;
+    }
+}
+
+impl ControllerFinder for Quorum {
+    fn controller(&self) -> Option<ControllerPlace> {
+        let id = self.leader()?;
+        if id == self.node_id {
+            return Some(ControllerPlace::Here);
+        }
+        let voter = self.voters().into_iter().find(|voter| voter.id == id)?;
+        let address = Address::parse(&voter.address).ok()?;
+        Some(ControllerPlace::At { id, address })
     }
 }
 

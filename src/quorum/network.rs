@@ -17,15 +17,16 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
     VoteRequest, VoteResponse,
 };
-use openraft::{BasicNode, RaftNetwork, RaftNetworkFactory};
+use openraft::{RaftNetwork, RaftNetworkFactory};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::types::BrokerId;
 
 use super::QuorumError;
 use super::keys;
-use super::raft_types::{Raft, Types, broker_id};
+use super::raft_types::{Raft, Types, VoterNode, broker_id};
 
 /// The kinds of Raft messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,10 @@ pub enum RaftRpc {
 /// One message to another voter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RaftMessage {
+    pub cluster_id: Arc<str>,
     pub target: BrokerId,
+    /// The directory of the voter that is meant; nil when it is not known.
+    pub directory_id: Uuid,
     /// `host:port`, as in the list of voters.
     pub address: String,
     pub rpc: RaftRpc,
@@ -65,27 +69,32 @@ impl Transport for NoTransport {
 }
 
 /// Gives openraft a [`Peer`] for each voter.
-pub(super) struct Network(pub(super) Arc<dyn Transport>);
+pub(super) struct Network {
+    pub(super) cluster_id: Arc<str>,
+    pub(super) transport: Arc<dyn Transport>,
+}
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Peer;
 
-    async fn new_client(&mut self, target: u64, node: &BasicNode) -> Peer {
+    async fn new_client(&mut self, target: u64, node: &VoterNode) -> Peer {
         Peer {
             target: broker_id(target),
-            address: node.addr.clone(),
-            transport: self.0.clone(),
+            node: node.clone(),
+            cluster_id: self.cluster_id.clone(),
+            transport: self.transport.clone(),
         }
     }
 }
 
 pub(super) struct Peer {
     target: BrokerId,
-    address: String,
+    node: VoterNode,
+    cluster_id: Arc<str>,
     transport: Arc<dyn Transport>,
 }
 
-type CallError<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
+type CallError<E> = RPCError<u64, VoterNode, RaftError<u64, E>>;
 
 impl Peer {
     async fn call<Q, A, E>(
@@ -100,8 +109,10 @@ impl Peer {
         E: std::error::Error + DeserializeOwned,
     {
         let sent = self.transport.send(RaftMessage {
+            cluster_id: self.cluster_id.clone(),
             target: self.target,
-            address: self.address.clone(),
+            directory_id: self.node.directory_id,
+            address: self.node.addr.clone(),
             rpc,
             body: keys::encode(&request),
             timeout: option.hard_ttl(),
@@ -122,7 +133,7 @@ impl RaftNetwork<Types> for Peer {
         &mut self,
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
-    ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+    ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, VoterNode, RaftError<u64>>> {
         self.call(RaftRpc::AppendEntries, request, option).await
     }
 
@@ -138,7 +149,7 @@ impl RaftNetwork<Types> for Peer {
         &mut self,
         request: VoteRequest<u64>,
         option: RPCOption,
-    ) -> Result<VoteResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+    ) -> Result<VoteResponse<u64>, RPCError<u64, VoterNode, RaftError<u64>>> {
         self.call(RaftRpc::Vote, request, option).await
     }
 }

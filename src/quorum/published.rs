@@ -2,20 +2,67 @@
 //! react to changes.
 //!
 //! 1. `image()` never waits.
-//! 2. A subscriber sees deltas that add up: each one covers all that changed since its last image.
+//! 2. The newest entries are kept for nodes that follow from elsewhere; one that is further behind
+//!    gets the whole image.
+//! 3. A subscriber sees deltas that add up: each one covers all that changed since its last image.
 //!    A slow subscriber gets several changes as one.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::metadata::{ImageDelta, MetadataImage};
+use crate::types::Offset;
+
+use super::rpc::{Content, FetchedEntry};
+use super::snapshot_store::encode_image;
+
+/// How many of the newest records are kept for those that follow.
+const KEPT_RECORDS_MAX: usize = 20_000;
+const KEPT_ENTRIES_MAX: usize = 2_000;
 
 pub(super) struct Published {
     image: ArcSwap<MetadataImage>,
+    reached: watch::Sender<Offset>,
+    kept: Mutex<Kept>,
     subscribers: Mutex<Vec<Weak<Slot>>>,
+}
+
+/// The newest entries without a gap, oldest first; the last one is the image's.
+#[derive(Default)]
+struct Kept {
+    entries: VecDeque<FetchedEntry>,
+    records: usize,
+}
+
+impl Kept {
+    fn add(&mut self, entry: FetchedEntry) {
+        let follows = self
+            .entries
+            .back()
+            .is_none_or(|last| last.offset + 1 == entry.offset);
+        if !follows {
+            *self = Kept::default();
+        }
+        self.records += entry.records.len();
+        self.entries.push_back(entry);
+        while self.records > KEPT_RECORDS_MAX || self.entries.len() > KEPT_ENTRIES_MAX {
+            let Some(oldest) = self.entries.pop_front() else {
+                break;
+            };
+            self.records -= oldest.records.len();
+        }
+    }
+
+    /// Every entry behind `offset`; `None` when some are not kept any more.
+    fn after(&self, offset: Offset) -> Option<Vec<FetchedEntry>> {
+        let first = self.entries.front()?.offset;
+        let skip = usize::try_from(offset.0 + 1 - first).ok()?;
+        Some(self.entries.iter().skip(skip).cloned().collect())
+    }
 }
 
 struct Slot {
@@ -34,6 +81,8 @@ pub struct Change {
 impl Published {
     pub(super) fn new(image: MetadataImage) -> Self {
         Published {
+            reached: watch::Sender::new(image.offset()),
+            kept: Mutex::default(),
             image: ArcSwap::from_pointee(image),
             subscribers: Mutex::default(),
         }
@@ -41,6 +90,40 @@ impl Published {
 
     pub(super) fn image(&self) -> Arc<MetadataImage> {
         self.image.load_full()
+    }
+
+    /// Becomes the offset of each image.
+    pub(super) fn reached(&self) -> watch::Receiver<Offset> {
+        self.reached.subscribe()
+    }
+
+    /// What a node whose last entry is `offset` lacks.
+    pub(super) fn content_after(&self, offset: Offset) -> Content {
+        if let Some(entries) = self.kept.lock().after(offset)
+            && !entries.is_empty()
+        {
+            return Content::Entries(entries);
+        }
+        let image = self.image();
+        Content::Image {
+            offset: image.offset().0,
+            epoch: image.epoch(),
+            bytes: encode_image(&image),
+        }
+    }
+
+    /// As [`Published::publish`]; the image has `entries` since the last one.
+    pub(super) fn publish_entries(
+        &self,
+        image: MetadataImage,
+        delta: &ImageDelta,
+        entries: Vec<FetchedEntry>,
+    ) {
+        {
+            let mut kept = self.kept.lock();
+            entries.into_iter().for_each(|entry| kept.add(entry));
+        }
+        self.publish(image, delta);
     }
 
     pub(super) fn publish(&self, image: MetadataImage, delta: &ImageDelta) {
@@ -56,6 +139,7 @@ impl Published {
             slot.add(&image, delta);
             true
         });
+        self.reached.send_replace(image.offset());
     }
 
     /// The first change is the present image as a whole.

@@ -142,10 +142,21 @@ pub(super) fn decode_image(
     last: Option<LogId>,
     bytes: &[u8],
 ) -> Result<MetadataImage, QuorumError> {
+    image_at(
+        last.map(|last| (offset_of(last), last.leader_id.term)),
+        bytes,
+    )
+}
+
+/// The image of a snapshot that ends with the entry at an offset, of an epoch.
+pub(super) fn image_at(
+    last: Option<(Offset, u64)>,
+    bytes: &[u8],
+) -> Result<MetadataImage, QuorumError> {
     let place = "the snapshot";
     let mut image = MetadataImage::empty();
-    if let Some(last) = last {
-        image.begin_entry(offset_of(last), last.leader_id.term);
+    if let Some((offset, epoch)) = last {
+        image.begin_entry(offset, epoch);
     }
     let mut delta = ImageDelta::default();
     let bytes = unpack(place, bytes)?;

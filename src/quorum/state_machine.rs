@@ -18,6 +18,7 @@ use crate::metadata::{ApplyError, ImageDelta, MetadataImage};
 use super::QuorumError;
 use super::published::Published;
 use super::raft_types::{Entry, LogId, Membership, SnapshotMeta, StorageError, Types};
+use super::rpc::FetchedEntry;
 use super::snapshot_store::{SnapshotStore, decode_image, encode_image, offset_of};
 
 pub(super) struct StateMachine {
@@ -55,23 +56,34 @@ impl StateMachine {
         Ok((machine, published))
     }
 
-    fn apply_entry(&mut self, entry: Entry, delta: &mut ImageDelta) -> Result<(), ApplyError> {
+    /// The entry as those get it who follow from elsewhere.
+    fn apply_entry(
+        &mut self,
+        entry: Entry,
+        delta: &mut ImageDelta,
+    ) -> Result<FetchedEntry, ApplyError> {
         let log_id = entry.log_id;
         self.last_applied = Some(log_id);
         self.image
             .begin_entry(offset_of(log_id), log_id.leader_id.term);
-        match entry.payload {
-            EntryPayload::Blank => {}
+        let records = match entry.payload {
+            EntryPayload::Blank => Arc::default(),
             EntryPayload::Membership(membership) => {
                 self.membership = Membership::new(Some(log_id), membership);
+                Arc::default()
             }
             EntryPayload::Normal(batch) => {
                 for record in batch.0.iter() {
                     self.image.apply(record, delta)?;
                 }
+                batch.0
             }
-        }
-        Ok(())
+        };
+        Ok(FetchedEntry {
+            offset: offset_of(log_id).0,
+            epoch: log_id.leader_id.term,
+            records,
+        })
     }
 }
 
@@ -96,13 +108,18 @@ impl RaftStateMachine<Types> for StateMachine {
     {
         let mut delta = ImageDelta::default();
         let mut answers = Vec::new();
+        let mut applied_entries = Vec::new();
         for entry in entries {
             let log_id = entry.log_id;
             let applied = turns::in_place(|| self.apply_entry(entry, &mut delta));
-            applied.map_err(|error| StorageIOError::apply(log_id, AnyError::new(&error)))?;
+            let applied =
+                applied.map_err(|error| StorageIOError::apply(log_id, AnyError::new(&error)))?;
+            applied_entries.push(applied);
             answers.push(());
         }
-        self.published.publish(self.image.clone(), &delta);
+        let image = self.image.clone();
+        self.published
+            .publish_entries(image, &delta, applied_entries);
         Ok(answers)
     }
 

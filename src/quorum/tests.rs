@@ -11,6 +11,9 @@ use crate::host::SledKeyValue;
 use crate::host::key_value::Change;
 use crate::metadata::{ConfigRecord, ConfigResource, ImageDelta, MetadataRecord};
 
+const RULES: crate::metadata::planners::RulesOf<'static> =
+    &|_| crate::metadata::planners::TopicRules::DEFAULT;
+
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) fn sled(dir: &Path) -> Arc<dyn KeyValue> {
@@ -192,11 +195,12 @@ async fn the_log_is_cut_behind_snapshots_and_a_restart_reads_both() {
         for i in 0..30 {
             put(&quorum, &format!("{round}-{i}"), &long).await.unwrap();
         }
-        let purged = |metrics: &openraft::RaftMetrics<u64, BasicNode>| {
+        let purged = |metrics: &openraft::RaftMetrics<u64, raft_types::VoterNode>| {
             metrics.purged.map_or(0, |purged| purged.index) >= 30 * (round as u64 + 1) - 12
         };
         quorum
-            .raft
+            .raft()
+            .unwrap()
             .wait(Some(TIMEOUT))
             .metrics(purged, "purged")
             .await
@@ -331,12 +335,13 @@ async fn a_topic_of_ten_thousand_partitions_is_one_entry() {
         log_dirs: Vec::new(),
         previous_broker_epoch: crate::metadata::BrokerEpoch::NONE,
     };
-    let register =
-        |image: &MetadataImage| crate::metadata::planners::plan_register_broker(image, register);
+    let register = |image: &MetadataImage| {
+        crate::metadata::planners::plan_register_broker(image, register, RULES)
+    };
     quorum.submit(TIMEOUT, register).await.unwrap().unwrap();
     let unfence = |image: &MetadataImage| {
         let epoch = image.broker(BrokerId(1)).unwrap().broker_epoch;
-        crate::metadata::planners::plan_unfence_broker(image, BrokerId(1), epoch)
+        crate::metadata::planners::plan_unfence_broker(image, BrokerId(1), epoch, RULES)
     };
     quorum.submit(TIMEOUT, unfence).await.unwrap().unwrap();
     let before = quorum.image().offset();

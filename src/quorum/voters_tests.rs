@@ -43,9 +43,9 @@ async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Qu
 
 /// Waits until one of `nodes` leads.
 async fn leader(nodes: &[Arc<Quorum>]) -> Arc<Quorum> {
-    let any = nodes[0].raft.wait(Some(TIMEOUT));
+    let any = nodes[0].raft().unwrap().wait(Some(TIMEOUT));
     let ids: Vec<u64> = nodes.iter().map(|node| raft_id(node.node_id())).collect();
-    let led = |m: &openraft::RaftMetrics<u64, BasicNode>| {
+    let led = |m: &openraft::RaftMetrics<u64, raft_types::VoterNode>| {
         m.current_leader.is_some_and(|leader| ids.contains(&leader))
     };
     let metrics = any.metrics(led, "a leader").await.unwrap();

@@ -51,6 +51,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// Runs a request's first stage.
     fn call(self: &Arc<Self>, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
+
+    /// The connection has ended, at whichever end.
+    fn ended(&self, _connection: &Arc<Connection>) {}
 }
 
 /// Why a connection ended.
@@ -101,6 +104,7 @@ pub async fn serve<S: Service>(
         held: None,
     };
     let ended = state.run(settings).await;
+    state.service.ended(&state.connection);
     tracing::debug!(%peer, "connection ended: {ended}");
     ended
 }

@@ -13,7 +13,7 @@ use super::budget::FrameBudget;
 use super::connection::{ConnectionSettings, Service, serve};
 use super::limits::ConnectionLimits;
 use super::log_pace::LogPace;
-use crate::api::Connection;
+use crate::api::{Connection, ConnectionKind};
 use crate::host::tasks;
 
 /// Connections the kernel may hold ready for accept (`socket.listen.backlog.size` at least).
@@ -36,12 +36,18 @@ pub struct ListenerSettings {
 /// ready to serve.
 pub struct Bound {
     name: Arc<str>,
+    kind: ConnectionKind,
     listener: TcpListener,
     turned_away: LogPace,
 }
 
 /// Binds `address` for the listener `name`.
-pub fn bind(name: &str, address: SocketAddr, backlog: u32) -> io::Result<Bound> {
+pub fn bind(
+    name: &str,
+    kind: ConnectionKind,
+    address: SocketAddr,
+    backlog: u32,
+) -> io::Result<Bound> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
@@ -53,12 +59,17 @@ pub fn bind(name: &str, address: SocketAddr, backlog: u32) -> io::Result<Bound> 
     let listener = socket.listen(backlog.max(BACKLOG_MIN))?;
     Ok(Bound {
         name: name.into(),
+        kind,
         listener,
         turned_away: LogPace::default(),
     })
 }
 
 impl Bound {
+    pub fn kind(&self) -> ConnectionKind {
+        self.kind
+    }
+
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -109,7 +120,7 @@ impl Bound {
             tracing::debug!(%peer, "connection lost at once: {error}");
             return;
         }
-        let connection = Arc::new(Connection::new(self.name.clone(), peer));
+        let connection = Arc::new(Connection::new(self.name.clone(), peer, self.kind));
         let connection_settings = ConnectionSettings {
             budget: settings.budget.clone(),
             frame_bytes_max: settings.frame_bytes_max,

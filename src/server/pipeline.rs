@@ -5,16 +5,28 @@
 //!    workers (`host::turns`): those of APIs with [`Work::Long`], and large ones of any API. What a
 //!    short one may still ask for, its handler decides (batches to decompress, fetch sessions).
 
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
+use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::StrBytes;
 use tokio::time::Instant;
 
 use super::connection::Service;
 use super::frames::{RequestFrame, SMALL_FRAME_BYTES};
 use super::log_pace::LogPace;
-use crate::api::{self, Answer, CloseReason, Connection, Context, Node, Order, Reply, Work};
+use crate::api::{
+    self, Answer, Chunk, CloseReason, Connection, ConnectionKind, Context, Node, Order, Reply, Work,
+};
+use crate::host::Clock;
+use crate::peer::{
+    FORWARD, Forwarded, LocalAnswer, LocalController, OWN_VERSIONS, PrivateRequest, own_versions,
+    private_api,
+};
+use crate::quorum::Endpoint;
+use crate::types::Offset;
 use crate::wire::{self, RequestHeader};
 
 /// A request of fewer bytes has few elements, whatever they are.
@@ -24,20 +36,37 @@ const SHORT_BYTES_MAX: usize = 2 << 20;
 /// The same of elements: topics, partitions, members.
 const SHORT_ELEMENTS_MAX: usize = 1000;
 
-/// Runs requests against a node.
+/// How long a controller may take with a request that is passed on.
+const FORWARD_MAX: Duration = Duration::from_secs(30);
+
+/// Runs requests against a node. Before there is one, only what nodes ask one another to form a
+/// cluster is answered.
 pub struct Pipeline {
-    node: Arc<Node>,
+    node: OnceLock<Arc<Node>>,
+    endpoint: Arc<Endpoint>,
+    clock: Arc<dyn Clock>,
+    this: Weak<Pipeline>,
     closings: LogPace,
 }
 
 impl Pipeline {
-    pub fn new(node: Arc<Node>) -> Arc<Self> {
-        let closings = LogPace::default();
-        Arc::new(Pipeline { node, closings })
+    pub fn new(endpoint: Arc<Endpoint>, clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Pipeline {
+            node: OnceLock::new(),
+            endpoint,
+            clock,
+            this: this.clone(),
+            closings: LogPace::default(),
+        })
+    }
+
+    /// From now on everything is answered.
+    pub fn serve(&self, node: &Arc<Node>) {
+        let _ = self.node.set(node.clone());
     }
 
     fn run(&self, connection: &Arc<Connection>, frame: RequestFrame) -> Answer {
-        let called = catch_unwind(AssertUnwindSafe(|| self.answer(connection, frame)));
+        let called = catch_unwind(AssertUnwindSafe(|| self.answer(connection, &frame.bytes)));
         match called {
             Ok(Ok(answer)) => answer,
             Ok(Err(reason)) => {
@@ -55,20 +84,21 @@ impl Pipeline {
         }
     }
 
-    fn answer(
-        &self,
-        connection: &Arc<Connection>,
-        frame: RequestFrame,
-    ) -> Result<Answer, CloseReason> {
-        let (api_key, api_version) =
-            key_and_version(&frame.bytes).ok_or(CloseReason::ShortFrame {
-                len: frame.bytes.len(),
-            })?;
-        let row = api::find(api_key).ok_or(CloseReason::UnknownApi { api_key })?;
+    fn answer(&self, connection: &Arc<Connection>, frame: &Bytes) -> Result<Answer, CloseReason> {
+        let short = CloseReason::ShortFrame { len: frame.len() };
+        let (api_key, api_version) = key_and_version(frame).ok_or(short)?;
+        let unknown = CloseReason::UnknownApi { api_key };
+        if private_api(api_key).is_some() && connection.kind != ConnectionKind::Broker {
+            return self.answer_own(frame).ok_or(unknown);
+        }
+        let row = api::find(api_key).filter(|row| row.is_answered_on(connection.kind));
+        let (Some(row), Some(node)) = (row, self.node.get()) else {
+            return Err(unknown);
+        };
         if !row.serves(api_version) {
             if row.key == api::API_VERSIONS {
                 // The client steps down to a version of the answer (KIP-511).
-                return api::unsupported_api_versions(&frame.bytes);
+                return api::unsupported_api_versions(frame);
             }
             let unsupported = CloseReason::UnsupportedVersion {
                 api: row.name,
@@ -81,18 +111,147 @@ impl Pipeline {
             version: api_version,
             reason,
         };
-        let bytes = wire::conform(&frame.bytes).map_err(|e| malformed(e.to_string()))?;
+        let bytes = wire::conform(frame).map_err(|e| malformed(e.to_string()))?;
         let (header, body_at) =
             RequestHeader::read(&bytes).map_err(|e| malformed(e.to_string()))?;
+        let body = bytes.slice(body_at..);
         let context = Context {
-            node: self.node.clone(),
+            node: node.clone(),
             connection: connection.clone(),
             api: row,
             api_version,
             correlation_id: header.correlation_id,
-            client_id: header.client_id.map(|id| apart_from(id, frame.bytes.len())),
+            client_id: header.client_id.map(|id| apart_from(id, frame.len())),
         };
-        Ok(api::call(context, bytes.slice(body_at..)))
+        if connection.kind == ConnectionKind::Broker
+            && !node.quorum.is_leader()
+            && api::is_forwarded(row, api_version, &body)
+        {
+            return Ok(Answer::Alone(Box::pin(forward(
+                context,
+                frame.clone(),
+                body,
+            ))));
+        }
+        Ok(api::call(context, body))
+    }
+
+    /// Answers what only nodes of the cluster ask.
+    fn answer_own(&self, frame: &Bytes) -> Option<Answer> {
+        let request = PrivateRequest::read(frame)?;
+        if *request.api == OWN_VERSIONS {
+            let frame = request.answer(&own_versions())?;
+            return Some(Answer::Ready(Reply::Send(frame.into())));
+        }
+        let this = self.this.upgrade()?;
+        let stage = async move {
+            let body = if *request.api == FORWARD {
+                this.answer_forwarded(&request.body).await
+            } else {
+                let now = this.clock.monotonic();
+                this.endpoint.answer(&request, now).await
+            };
+            let frame = body.and_then(|body| request.answer(&body));
+            match frame {
+                Some(frame) => Reply::Send(frame.into()),
+                None => Reply::Close(CloseReason::Malformed {
+                    api: request.api.name,
+                    version: request.version,
+                    reason: "it cannot be read".into(),
+                }),
+            }
+        };
+        Some(Answer::Alone(Box::pin(stage)))
+    }
+
+    /// Answers a request that a broker has passed on, as if it had come in here.
+    async fn answer_forwarded(&self, body: &Bytes) -> Option<Vec<u8>> {
+        let (listener, frame) = Forwarded::read_request(body)?;
+        let node = self.node.get()?;
+        if !node.quorum.is_leader() {
+            return Some(vec![Forwarded::NOT_CONTROLLER]);
+        }
+        let connection = local_connection(&listener);
+        let frame = self.answer_whole(&connection, &frame).await?;
+        let offset = node.image().offset().0;
+        Some(Forwarded { frame, offset }.write())
+    }
+
+    /// The answer's frame without its length; `None` when the connection would have been closed.
+    async fn answer_whole(&self, connection: &Arc<Connection>, frame: &Bytes) -> Option<Bytes> {
+        let turns = self.node.get().map(|node| &node.turns);
+        let turns = turns.filter(|_| is_long(frame));
+        let called = match turns {
+            Some(turns) => turns.run(|| self.answer(connection, frame)).await,
+            None => self.answer(connection, frame),
+        };
+        let reply = match (called, turns) {
+            (Ok(Answer::Ready(reply)), _) => reply,
+            (Ok(Answer::Later(stage) | Answer::Alone(stage)), Some(turns)) => {
+                turns.run_steps(stage).await
+            }
+            (Ok(Answer::Later(stage) | Answer::Alone(stage)), None) => stage.await,
+            (Err(_), _) => return None,
+        };
+        let Reply::Send(frame) = reply else {
+            return None;
+        };
+        let mut whole = BytesMut::new();
+        for chunk in frame.chunks {
+            match chunk {
+                Chunk::Bytes(bytes) => whole.extend_from_slice(&bytes),
+                // No answer of a controller holds records.
+                Chunk::File { .. } => return None,
+            }
+        }
+        (whole.len() >= 4).then(|| whole.freeze().slice(4..))
+    }
+}
+
+fn local_connection(listener: &str) -> Arc<Connection> {
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    Arc::new(Connection::new(
+        listener.into(),
+        nowhere,
+        ConnectionKind::Local,
+    ))
+}
+
+/// Passes a request on to the active controller. When none is to be had, the handler here says so
+/// in the way of its API.
+async fn forward(context: Context, frame: Bytes, body: Bytes) -> Reply {
+    let node = context.node.clone();
+    let listener = context.connection.listener.clone();
+    let forwarded = node
+        .forwarding
+        .forward(&listener, &frame, FORWARD_MAX)
+        .await;
+    let reason = match forwarded {
+        Ok(Some(Forwarded { frame, offset })) => {
+            node.partitions.wait_applied(Offset(offset)).await;
+            let mut whole = BytesMut::with_capacity(4 + frame.len());
+            whole.put_i32(frame.len() as i32);
+            whole.put_slice(&frame);
+            return Reply::Send(whole.freeze().into());
+        }
+        Ok(None) => "this node has become the controller".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    tracing::debug!(api = context.api.name, "not forwarded: {reason}");
+    match api::call(context, body) {
+        Answer::Ready(reply) => reply,
+        Answer::Later(stage) | Answer::Alone(stage) => stage.await,
+    }
+}
+
+impl LocalController for Pipeline {
+    fn answer(&self, frame: Bytes) -> LocalAnswer {
+        let this = self.this.upgrade();
+        Box::pin(async move {
+            this?
+                .answer_whole(&local_connection("CONTROLLER"), &frame)
+                .await
+        })
     }
 }
 
@@ -123,17 +282,24 @@ impl Service for Pipeline {
     }
 
     fn call(self: &Arc<Self>, connection: &Arc<Connection>, frame: RequestFrame) -> Answer {
-        if !is_long(&frame.bytes) {
+        let long = || is_long(&frame.bytes);
+        let Some(node) = self.node.get().filter(|_| long()).cloned() else {
             return self.run(connection, frame);
-        }
+        };
         let (pipeline, connection) = (self.clone(), connection.clone());
         Answer::Alone(Box::pin(async move {
-            let turns = &pipeline.node.turns;
+            let turns = &node.turns;
             match turns.run(|| pipeline.run(&connection, frame)).await {
                 Answer::Ready(reply) => reply,
                 Answer::Later(stage) | Answer::Alone(stage) => turns.run_steps(stage).await,
             }
         }))
+    }
+
+    fn ended(&self, connection: &Arc<Connection>) {
+        if let (Some(node), Some((broker, id))) = (self.node.get(), connection.broker()) {
+            node.lost_broker_connection(broker, id);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ config_table! {
         no_effect "new partitions may still be placed in these directories",
         "Directories that take no new partitions.";
     Boolean "controlled.shutdown.enable" = "true", [Any], Medium, ReadOnly
-        no_effect "there is no other broker to hand its leaders to",
+        => controlled_shutdown_enable: bool,
         "Hand over leadership before the broker stops.";
     Long "server.max.startup.time.ms" = "9223372036854775807", [AtLeast(0)],
         Medium internal, ReadOnly

@@ -63,7 +63,7 @@ config_table! {
         => log_initial_task_delay_ms: i64,
         "How long after the start the periodic work on logs begins.";
     Long "log.dir.failure.timeout.ms" = "30000", [AtLeast(1)], Low, ReadOnly
-        no_effect "there is no other broker to take its leaders",
+        no_effect "a controller does not hear in which directory a replica is",
         "How long a broker whose directory failed tries to tell the controller before it stops.";
     Long "klamm.log.dir.reserve.bytes" = "67108864", [AtLeast(0)], Medium internal, ReadOnly
         => klamm_log_dir_reserve_bytes: i64,

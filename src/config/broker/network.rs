@@ -45,7 +45,7 @@ config_table! {
         => queued_max_request_bytes: i64,
         "How many bytes of requests may be in memory at once; -1 for no limit.";
     Int "request.timeout.ms" = "30000", [Any], High, ReadOnly
-        no_effect "there is no other broker to ask",
+        no_effect "each kind of request to another node has its own time-out",
         "How long this node waits for the answer to a request that it sent.";
     Int "socket.request.max.bytes" = "104857600", [AtLeast(1)], High, ReadOnly
         => socket_request_max_bytes: i32,
@@ -60,10 +60,10 @@ config_table! {
         => socket_listen_backlog_size: i32,
         "How many connections the system may hold that are not yet accepted.";
     Long "socket.connection.setup.timeout.ms" = "10000", [Any], Medium, ReadOnly
-        no_effect "there is no other broker to ask",
+        no_effect "a try to connect to another node has a fixed time",
         "How long the first try to connect to another node may take.";
     Long "socket.connection.setup.timeout.max.ms" = "30000", [Any], Medium, ReadOnly
-        no_effect "there is no other broker to ask",
+        no_effect "a try to connect to another node has a fixed time",
         "How long a try may take after several have failed.";
     Long "connections.max.idle.ms" = "600000", [Any], Medium, ReadOnly
         => connections_max_idle_ms: i64,

@@ -13,34 +13,34 @@ config_table! {
         => controller_quorum_bootstrap_servers: Vec<String>,
         "Controllers to ask for the quorum, each as host:port.";
     Boolean "controller.quorum.auto.join.enable" = "false", [Any], Low, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "voters are those of controller.quorum.voters",
         "Let a controller that is no voter become one by itself.";
     Int "controller.quorum.election.timeout.ms" = "1000", [AtLeast(0)], High, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "time-outs of the quorum follow controller.quorum.fetch.timeout.ms",
         "How long a candidate waits for votes before it starts another election.";
     Int "controller.quorum.election.backoff.max.ms" = "1000", [AtLeast(0)], High, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "time-outs of the quorum follow controller.quorum.fetch.timeout.ms",
         "How long a candidate that lost waits at most before it tries again.";
     Int "controller.quorum.fetch.timeout.ms" = "2000", [AtLeast(0)], High, ReadOnly
-        no_effect "there is one controller, in this process",
+        => controller_quorum_fetch_timeout_ms: i32,
         "How long a quorum goes without its leader before an election.";
     Int "controller.quorum.fetch.max.bytes" = "1048576", [AtLeast(1)], Low, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "what is sent at once is limited by the number of entries",
         "How much of the metadata log is sent to a follower at once.";
     Int "controller.quorum.fetch.snapshot.max.bytes" = "1048576", [AtLeast(1)], Low, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "pieces of a snapshot have one size",
         "How much of a metadata snapshot is sent to a follower at once.";
     Int "controller.quorum.append.linger.ms" = "25", [AtLeast(0)], Medium, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "records are written as soon as the last ones are",
         "How long the leader of the quorum gathers records before it writes them.";
     Int "controller.quorum.request.timeout.ms" = "2000", [AtLeast(0)], Medium, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "time-outs of the quorum follow controller.quorum.fetch.timeout.ms",
         "How long a member of the quorum waits for an answer of another.";
     Int "controller.quorum.retry.backoff.ms" = "20", [AtLeast(0)], Low, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "the quorum has its own pace of asking again",
         "How long a member of the quorum waits before it asks again.";
     Int "controller.socket.timeout.ms" = "30000", [Any], Medium, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "each kind of request has its own time-out",
         "How long a broker waits for an answer of the controller.";
     Long "controller.performance.always.log.threshold.ms" = "2000", [AtLeast(0)],
         Medium internal, ReadOnly
@@ -51,20 +51,20 @@ config_table! {
         no_effect "slow events of the controller are not logged one by one",
         "How often the slowest controller events are logged.";
     Int "broker.heartbeat.interval.ms" = "2000", [Any], Medium, ReadOnly
-        no_effect "there is one controller, in this process",
+        => broker_heartbeat_interval_ms: i32,
         "How often a broker tells the controller that it lives.";
     Int "broker.session.timeout.ms" = "9000", [Any], Medium, ReadOnly
-        no_effect "there is one controller, in this process",
+        => broker_session_timeout_ms: i32,
         "A broker that is silent for this long is fenced.";
     Int "initial.broker.registration.timeout.ms" = "60000", [Any], Medium, ReadOnly
-        no_effect "there is one controller, in this process",
+        => initial_broker_registration_timeout_ms: i32,
         "How long a starting broker tries to register before it gives up.";
     Long "metadata.log.max.record.bytes.between.snapshots" = "20971520", [AtLeast(1)],
         High, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "a snapshot is written every 1000 entries or 4 MiB",
         "After how many bytes of metadata records a snapshot is written.";
     Long "metadata.log.max.snapshot.interval.ms" = "3600000", [AtLeast(0)], High, ReadOnly
-        no_effect "there is one controller, in this process",
+        no_effect "a snapshot is written every 1000 entries or 4 MiB",
         "After how long a snapshot is written when there is anything new; 0 never by time.";
     Int "metadata.log.segment.bytes" = "1073741824", [AtLeast(8_388_608)], High, ReadOnly
         no_effect "the metadata log is a key-value store, not segments",

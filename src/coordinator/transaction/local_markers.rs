@@ -129,8 +129,8 @@ impl LocalMarkers {
         if !partition.has_enough_replicas() {
             return Err(ErrorCode::NotEnoughReplicas);
         }
-        let end = append(marker, partition, &*self.clock)?;
-        wait_for_replicas(partition, end).await
+        let (leader_epoch, end) = append(marker, partition, &*self.clock)?;
+        wait_for_replicas(partition, leader_epoch, end).await
     }
 }
 
@@ -160,8 +160,12 @@ impl MarkerTargets for LocalMarkers {
     }
 }
 
-/// Returns the offset after the marker.
-fn append(marker: Marker, partition: &Partition, clock: &dyn Clock) -> Result<Offset, ErrorCode> {
+/// Returns the leader epoch of the marker, and the offset after it.
+fn append(
+    marker: Marker,
+    partition: &Partition,
+    clock: &dyn Clock,
+) -> Result<(LeaderEpoch, Offset), ErrorCode> {
     let marker_type = match marker.result {
         TransactionResult::Commit => MarkerType::Commit,
         TransactionResult::Abort => MarkerType::Abort,
@@ -186,7 +190,7 @@ fn append(marker: Marker, partition: &Partition, clock: &dyn Clock) -> Result<Of
         ErrorCode::UnknownServerError
     })?;
     match partition.append(batch, origin, now) {
-        Ok(appended) => Ok(appended.last_offset.next()),
+        Ok(appended) => Ok((appended.leader_epoch, appended.last_offset.next())),
         Err(error) => {
             let topic_partition = &partition.topic_partition;
             tracing::warn!(%topic_partition, "a marker was not written: {error}");
@@ -196,18 +200,25 @@ fn append(marker: Marker, partition: &Partition, clock: &dyn Clock) -> Result<Of
 }
 
 /// Waits until everything before `end` is on all in-sync replicas.
-async fn wait_for_replicas(partition: &Arc<Partition>, end: Offset) -> Result<(), ErrorCode> {
-    if partition.high_watermark() >= end {
-        return Ok(());
+async fn wait_for_replicas(
+    partition: &Arc<Partition>,
+    leader_epoch: LeaderEpoch,
+    end: Offset,
+) -> Result<(), ErrorCode> {
+    if let Some(outcome) = partition.replicated(leader_epoch, end) {
+        return outcome;
     }
     let waiter = Waiter::new();
     partition.register(&waiter);
     let replicated = async {
-        while partition.high_watermark() < end {
+        loop {
+            if let Some(outcome) = partition.replicated(leader_epoch, end) {
+                return outcome;
+            }
             waiter.news().await;
         }
     };
     let outcome = tokio::time::timeout(REPLICATION_TIMEOUT, replicated).await;
     partition.deregister(&waiter);
-    outcome.map_err(|_| ErrorCode::RequestTimedOut)
+    outcome.unwrap_or(Err(ErrorCode::RequestTimedOut))
 }

@@ -12,6 +12,7 @@ use crate::host::tasks;
 use crate::machine::transaction::{ProducerIdBlock, ProducerIds};
 use crate::metadata::BrokerEpoch;
 use crate::metadata::planners::plan_allocate_producer_ids;
+use crate::peer::ControllerChannel;
 use crate::quorum::{Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, ProducerId};
 
@@ -23,6 +24,7 @@ const BLOCK_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct BlockProducerIds {
     broker_id: BrokerId,
     quorum: Arc<Quorum>,
+    channel: Arc<ControllerChannel>,
     ids: Mutex<ProducerIds>,
     /// Held over the request for a block, so that only one is asked for.
     asking: tokio::sync::Mutex<()>,
@@ -40,10 +42,15 @@ pub enum NoProducerId {
 }
 
 impl BlockProducerIds {
-    pub fn new(broker_id: BrokerId, quorum: Arc<Quorum>) -> Arc<Self> {
+    pub fn new(
+        broker_id: BrokerId,
+        quorum: Arc<Quorum>,
+        channel: Arc<ControllerChannel>,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|this| BlockProducerIds {
             broker_id,
             quorum,
+            channel,
             ids: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             is_asking_aside: AtomicBool::new(false),
@@ -75,6 +82,32 @@ impl BlockProducerIds {
         if !self.ids.lock().wants_block() {
             return Ok(());
         }
+        let block = match self.quorum.is_leader() {
+            true => self.ask_here().await?,
+            false => self.ask_controller().await?,
+        };
+        self.ids.lock().add_block(block);
+        Ok(())
+    }
+
+    async fn ask_controller(&self) -> Result<ProducerIdBlock, NoProducerId> {
+        let image = self.quorum.image();
+        let registered = image.broker(self.broker_id);
+        let epoch = registered.map_or(BrokerEpoch::NONE, |broker| broker.broker_epoch);
+        let channel = &self.channel;
+        let allocated = channel.allocate_producer_ids(self.broker_id, epoch.0, BLOCK_TIMEOUT);
+        let allocated = allocated.await.map_err(|error| {
+            tracing::warn!("no block of producer ids: {error}");
+            QuorumError::TimedOut
+        })?;
+        let (first, len) = allocated.map_err(NoProducerId::Refused)?;
+        Ok(ProducerIdBlock {
+            start: ProducerId(first),
+            len,
+        })
+    }
+
+    async fn ask_here(&self) -> Result<ProducerIdBlock, NoProducerId> {
         let broker_id = self.broker_id;
         let allocated = self.quorum.submit(BLOCK_TIMEOUT, move |image| {
             let registered = image.broker(broker_id);
@@ -84,12 +117,10 @@ impl BlockProducerIds {
         let given = allocated
             .await?
             .map_err(|error| NoProducerId::Refused(error.code))?;
-        let block = ProducerIdBlock {
+        Ok(ProducerIdBlock {
             start: given.first,
             len: i32::try_from(given.count).unwrap_or(i32::MAX),
-        };
-        self.ids.lock().add_block(block);
-        Ok(())
+        })
     }
 
     fn ask_aside(&self) {

@@ -346,3 +346,18 @@ fn nothing_is_appended_after_a_stop() {
         Err(AppendError::Storage(LogError::Closed { .. }))
     ));
 }
+
+#[test]
+fn a_leader_whose_epoch_is_over_appends_nothing() {
+    let fixture = Fixture::new(small());
+    let log = fixture.log();
+    log.append_as_leader(batch(1), &client(7)).unwrap();
+    log.fence(LeaderEpoch(8));
+    let refused = log.append_as_leader(batch(1), &client(7));
+    assert!(matches!(refused, Err(AppendError::Fenced { .. })));
+    assert_eq!(log.assign_epoch_at_end(LeaderEpoch(8)), Offset(1));
+    log.append_as_leader(batch(1), &client(8)).unwrap();
+    let refused = log.append_as_leader(batch(1), &client(7));
+    assert!(matches!(refused, Err(AppendError::Fenced { .. })));
+    assert_eq!(log.log_end_offset(), Offset(2));
+}

@@ -3,7 +3,7 @@
 mod append_tests;
 mod clean_tests;
 mod crash_tests;
-mod faulty_disk;
+pub(crate) mod faulty_disk;
 mod kafka_tests;
 mod log_dir_tests;
 mod model_tests;

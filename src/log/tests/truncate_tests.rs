@@ -26,6 +26,18 @@ fn the_end_is_cut_to_whole_batches() {
 }
 
 #[test]
+fn the_epoch_of_a_leader_that_appended_nothing_is_cut() {
+    let fixture = Fixture::new(small());
+    fixture.append_many(20);
+    let log = fixture.log();
+    let end = log.assign_epoch_at_end(LeaderEpoch(4));
+    assert_eq!(log.latest_epoch(), Some(LeaderEpoch(4)));
+    assert!(!log.truncate_to(end, NOW).unwrap());
+    assert_eq!(log.latest_epoch(), Some(LeaderEpoch(0)));
+    assert_eq!(log.log_end_offset(), end);
+}
+
+#[test]
 fn what_was_cut_is_forgotten_everywhere() {
     let mut fixture = Fixture::new(small());
     fixture.append(idempotent(1, 0, 0, 3)); // 0-2

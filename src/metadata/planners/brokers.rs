@@ -6,11 +6,12 @@ use uuid::Uuid;
 
 use crate::metadata::{
     BrokerEndpoint, BrokerEpoch, BrokerFeature, BrokerRegistrationChangeRecord, DirectoryId,
-    MetadataImage, MetadataRecord, Plan, PlanError, RegisterBrokerRecord, UnregisterBrokerRecord,
+    MetadataImage, MetadataRecord, PartitionChangeRecord, PartitionRegistration, Plan, PlanError,
+    RegisterBrokerRecord, TopicImage, UnregisterBrokerRecord,
 };
 use crate::types::{BrokerId, ErrorCode};
 
-use super::election::{elect_returned, replace_leader};
+use super::partition_change::{PartitionChange, RulesOf};
 
 /// What a broker says of itself when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +31,13 @@ pub struct RegisterBroker {
 
 /// Registers a broker, fenced. Once the answer is there the image has its epoch.
 ///
-/// The partitions that a broker led when it crashed lose their leader: the election that follows
-/// begins a new leader epoch, by which clients see that the end of the log may have changed.
+/// A broker that starts anew serves nothing until it is unfenced: others lead what it led, where
+/// there are others. After a crash its partitions lose their leader in any case: the election
+/// that follows begins a new leader epoch, by which clients see that the log may have changed.
 pub fn plan_register_broker(
     image: &MetadataImage,
     request: RegisterBroker,
+    rules_of: RulesOf<'_>,
 ) -> Plan<Result<(), PlanError>> {
     if let Err(error) = check_registration(image, &request) {
         return Plan::answer(Err(error));
@@ -43,10 +46,12 @@ pub fn plan_register_broker(
     let same = known.filter(|broker| broker.incarnation_id == request.incarnation_id);
     let crashed =
         same.is_none() && known.is_some_and(|b| b.broker_epoch != request.previous_broker_epoch);
-    let mut records = match crashed {
-        true => each_partition(image, |topic, index| {
-            replace_leader(image, topic, index, request.broker_id)
-        }),
+    let leaves = match crashed {
+        true => Leaves::Crashed,
+        false => Leaves::Cleanly,
+    };
+    let mut records = match known.is_some() && same.is_none() {
+        true => moves_from(image, request.broker_id, leaves, rules_of),
         false => Vec::new(),
     };
     records.push(
@@ -103,7 +108,7 @@ fn check_registration(image: &MetadataImage, request: &RegisterBroker) -> Result
 }
 
 /// `Err` unless the broker is registered with that epoch.
-pub(super) fn check_broker_epoch(
+pub fn check_broker_epoch(
     image: &MetadataImage,
     broker: BrokerId,
     epoch: BrokerEpoch,
@@ -129,6 +134,7 @@ pub fn plan_unfence_broker(
     image: &MetadataImage,
     broker: BrokerId,
     epoch: BrokerEpoch,
+    rules_of: RulesOf<'_>,
 ) -> Plan<Result<(), PlanError>> {
     if let Err(error) = check_broker_epoch(image, broker, epoch) {
         return Plan::answer(Err(error));
@@ -137,9 +143,10 @@ pub fn plan_unfence_broker(
         return Plan::answer(Ok(()));
     }
     let mut records = vec![fencing(broker, epoch, false)];
-    records.extend(each_partition(image, |topic, index| {
-        let partition = topic.partitions.get(index)?;
-        elect_returned(topic, index, partition, broker)
+    let may_lead = |candidate| candidate == broker || image.is_active(candidate);
+    records.extend(each_partition(image, |topic, index, partition| {
+        let waits = !partition.has_leader() && partition.replicas.contains(&broker);
+        waits.then(|| change_of(image, topic, index, partition, rules_of, &may_lead).record())?
     }));
     Plan {
         records,
@@ -152,13 +159,12 @@ pub fn plan_fence_broker(
     image: &MetadataImage,
     broker: BrokerId,
     epoch: BrokerEpoch,
+    rules_of: RulesOf<'_>,
 ) -> Plan<Result<(), PlanError>> {
     if let Err(error) = check_broker_epoch(image, broker, epoch) {
         return Plan::answer(Err(error));
     }
-    let mut records = each_partition(image, |topic, index| {
-        replace_leader(image, topic, index, broker)
-    });
+    let mut records = moves_from(image, broker, Leaves::Fenced, rules_of);
     if !image.broker(broker).is_some_and(|known| known.fenced) {
         records.push(fencing(broker, epoch, true));
     }
@@ -168,10 +174,52 @@ pub fn plan_fence_broker(
     }
 }
 
+/// Moves the lead away from a broker that is about to stop. The answer is how many partitions it
+/// led when it asked: it may stop at 0, or when it has to.
+pub fn plan_controlled_shutdown(
+    image: &MetadataImage,
+    broker: BrokerId,
+    epoch: BrokerEpoch,
+    rules_of: RulesOf<'_>,
+) -> Plan<Result<usize, PlanError>> {
+    if let Err(error) = check_broker_epoch(image, broker, epoch) {
+        return Plan::answer(Err(error));
+    }
+    let led = |topic: &std::sync::Arc<crate::metadata::TopicImage>| {
+        let partitions = topic.partitions.iter();
+        partitions
+            .filter(|(_, partition)| partition.leader == broker)
+            .count()
+    };
+    let led: usize = image.topics().map(led).sum();
+    let mut records = moves_from(image, broker, Leaves::Cleanly, rules_of);
+    if !image
+        .broker(broker)
+        .is_some_and(|known| known.in_controlled_shutdown)
+    {
+        records.push(
+            BrokerRegistrationChangeRecord {
+                broker_id: broker,
+                broker_epoch: epoch,
+                fenced: None,
+                in_controlled_shutdown: Some(true),
+                log_dirs: None,
+                cordoned_log_dirs: None,
+            }
+            .into(),
+        );
+    }
+    Plan {
+        records,
+        answer: Ok(led),
+    }
+}
+
 /// Forgets a broker.
 pub fn plan_unregister_broker(
     image: &MetadataImage,
     broker: BrokerId,
+    rules_of: RulesOf<'_>,
 ) -> Plan<Result<(), PlanError>> {
     let Some(known) = image.broker(broker) else {
         return Plan::answer(Err(PlanError::new(
@@ -179,9 +227,7 @@ pub fn plan_unregister_broker(
             format!("Broker ID {broker} is not currently registered"),
         )));
     };
-    let mut records = each_partition(image, |topic, index| {
-        replace_leader(image, topic, index, broker)
-    });
+    let mut records = moves_from(image, broker, Leaves::Fenced, rules_of);
     records.push(
         UnregisterBrokerRecord {
             broker_id: broker,
@@ -193,6 +239,57 @@ pub fn plan_unregister_broker(
         records,
         answer: Ok(()),
     }
+}
+
+/// How a broker goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// By itself: where nobody else may lead it keeps the lead.
+    Cleanly,
+    /// It is not to be reached; what it has is thought to be there.
+    Fenced,
+    /// What it had not synced may be gone.
+    Crashed,
+}
+
+/// The records by which others take over what `broker` led, and by which it leaves the ISRs where
+/// others are in them.
+fn moves_from(
+    image: &MetadataImage,
+    broker: BrokerId,
+    leaves: Leaves,
+    rules_of: RulesOf<'_>,
+) -> Vec<MetadataRecord> {
+    let others = |candidate| candidate != broker && image.is_active(candidate);
+    each_partition(image, |topic, index, partition| {
+        let is_eligible = partition.eligible_leader_replicas().contains(&broker);
+        let crashed = leaves == Leaves::Crashed;
+        if partition.leader != broker
+            && !partition.isr.contains(&broker)
+            && !(crashed && is_eligible)
+        {
+            return None;
+        }
+        let mut change = change_of(image, topic, index, partition, rules_of, &others);
+        change.isr.retain(|member| *member != broker);
+        change.crashed = crashed.then_some(broker);
+        let record = change.record()?;
+        let leaderless = record.leader == Some(BrokerId::NONE);
+        (!leaderless || leaves != Leaves::Cleanly).then_some(record)
+    })
+}
+
+fn change_of<'a>(
+    image: &MetadataImage,
+    topic: &TopicImage,
+    index: i32,
+    partition: &'a PartitionRegistration,
+    rules_of: RulesOf<'_>,
+    may_lead: &'a dyn Fn(BrokerId) -> bool,
+) -> PartitionChange<'a> {
+    let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
+    let place = (topic.id, index);
+    PartitionChange::of(place, partition, rules_of(&topic.name), elr_is_on, may_lead)
 }
 
 fn fencing(broker_id: BrokerId, broker_epoch: BrokerEpoch, fenced: bool) -> MetadataRecord {
@@ -209,12 +306,13 @@ fn fencing(broker_id: BrokerId, broker_epoch: BrokerEpoch, fenced: bool) -> Meta
 
 fn each_partition(
     image: &MetadataImage,
-    record: impl Fn(&crate::metadata::TopicImage, i32) -> Option<MetadataRecord>,
+    record: impl Fn(&TopicImage, i32, &PartitionRegistration) -> Option<PartitionChangeRecord>,
 ) -> Vec<MetadataRecord> {
     let mut records = Vec::new();
     for topic in image.topics() {
-        let count = topic.partitions.len() as i32;
-        records.extend((0..count).filter_map(|index| record(topic, index)));
+        let changes = topic.partitions.iter();
+        let changes = changes.filter_map(|(index, partition)| record(topic, index, partition));
+        records.extend(changes.map(MetadataRecord::from));
     }
     records
 }

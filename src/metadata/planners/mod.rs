@@ -5,32 +5,41 @@
 //! 3. One item of a request that is refused does not stop the others, unless Kafka refuses the
 //!    whole request.
 
+mod alter_partition;
 mod assignment;
 mod brokers;
 mod configs;
 mod create_partitions;
 mod create_topics;
 mod delete_topics;
-mod election;
+mod elect_leaders;
+mod partition_change;
 mod placement;
 mod producer_ids;
 mod topic_name;
 
+pub use alter_partition::{
+    AlterPartition, AlteredPartition, AlteredPartitions, plan_alter_partitions,
+};
 pub use brokers::{
-    RegisterBroker, plan_fence_broker, plan_register_broker, plan_unfence_broker,
-    plan_unregister_broker,
+    RegisterBroker, check_broker_epoch, plan_controlled_shutdown, plan_fence_broker,
+    plan_register_broker, plan_unfence_broker, plan_unregister_broker,
 };
 pub use configs::{config_change_records, config_replacement_records};
 pub use create_partitions::{MadePartitions, NewPartitions, plan_create_partitions};
 pub use create_topics::{CreatedTopic, CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 pub use delete_topics::{DeletedTopic, TopicRef, plan_delete_topics};
-pub use election::{elect_leader, plan_preferred_leaders};
+pub use elect_leaders::{ElectedLeaders, plan_elect_leaders, plan_preferred_leaders};
+pub use partition_change::{Election, RulesOf, TopicRules};
 pub use producer_ids::{PRODUCER_ID_BLOCK, ProducerIdBlock, plan_allocate_producer_ids};
 pub use topic_name::check_topic_name;
 
 use crate::types::ErrorCode;
 
 use super::PlanError;
+
+/// With it, replicas that left the ISR may still be eligible to lead (KIP-966).
+const ELR_FEATURE: &str = "eligible.leader.replicas.version";
 
 /// The most partitions, and the most records, that one request may make (Kafka's
 /// `MAX_PARTITIONS_PER_BATCH` and `MAX_RECORDS_PER_USER_OP`).

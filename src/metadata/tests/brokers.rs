@@ -4,6 +4,13 @@ use super::planners::*;
 use super::*;
 use crate::types::{ErrorCode, ProducerId};
 
+/// Kafka's defaults for every topic.
+const DEFAULT: RulesOf<'static> = &|_| TopicRules::DEFAULT;
+
+fn balance(image: &MetadataImage) -> Vec<MetadataRecord> {
+    plan_preferred_leaders(image, 1000, DEFAULT).records
+}
+
 fn request(id: i32, incarnation: u128, previous: i64) -> RegisterBroker {
     let known = broker(id, None);
     RegisterBroker {
@@ -39,9 +46,9 @@ fn epoch(image: &MetadataImage, id: i32) -> BrokerEpoch {
 fn running(count: i32) -> MetadataImage {
     let mut image = image_of(bootstrap_records("id".into()));
     for id in 1..=count {
-        let plan = plan_register_broker(&image, request(id, id as u128, -1));
+        let plan = plan_register_broker(&image, request(id, id as u128, -1), DEFAULT);
         run(&mut image, plan);
-        let plan = plan_unfence_broker(&image, BrokerId(id), epoch(&image, id));
+        let plan = plan_unfence_broker(&image, BrokerId(id), epoch(&image, id), DEFAULT);
         run(&mut image, plan);
     }
     image
@@ -50,15 +57,15 @@ fn running(count: i32) -> MetadataImage {
 #[test]
 fn a_broker_serves_once_it_is_unfenced() {
     let mut image = image_of(bootstrap_records("id".into()));
-    let plan = plan_register_broker(&image, request(1, 1, -1));
+    let plan = plan_register_broker(&image, request(1, 1, -1), DEFAULT);
     run(&mut image, plan);
     assert_eq!(epoch(&image, 1), BrokerEpoch(image.offset().0));
     assert!(!image.is_active(BrokerId(1)));
-    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1));
+    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1), DEFAULT);
     run(&mut image, plan);
     assert!(image.is_active(BrokerId(1)));
     // Asked again, as a heartbeat does.
-    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1));
+    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1), DEFAULT);
     assert_eq!((plan.records, plan.answer), (vec![], Ok(())));
 }
 
@@ -67,7 +74,9 @@ fn a_registration_of_another_cluster_or_without_a_finalized_feature_is_refused()
     let image = running(0);
     let mut foreign = request(1, 1, -1);
     foreign.cluster_id = "other".into();
-    let error = plan_register_broker(&image, foreign).answer.unwrap_err();
+    let error = plan_register_broker(&image, foreign, DEFAULT)
+        .answer
+        .unwrap_err();
     let message = "Expected cluster ID id, but got cluster ID other";
     assert_eq!(
         error,
@@ -77,7 +86,9 @@ fn a_registration_of_another_cluster_or_without_a_finalized_feature_is_refused()
     let mut old = request(1, 1, -1);
     old.features
         .retain(|feature| &*feature.name != "share.version");
-    let error = plan_register_broker(&image, old).answer.unwrap_err();
+    let error = plan_register_broker(&image, old, DEFAULT)
+        .answer
+        .unwrap_err();
     let message = "Unable to register because the broker does not support finalized version 2 of \
                    share.version. The broker wants a version between 0 and 0, inclusive.";
     assert_eq!(
@@ -92,7 +103,7 @@ fn the_same_incarnation_keeps_its_epoch() {
     let before = epoch(&image, 1);
     let mut again = request(1, 1, -1);
     again.rack = Some("r".into());
-    let plan = plan_register_broker(&image, again);
+    let plan = plan_register_broker(&image, again, DEFAULT);
     run(&mut image, plan);
     let known = image.broker(BrokerId(1)).unwrap();
     assert_eq!((known.broker_epoch, known.fenced), (before, false));
@@ -107,16 +118,16 @@ fn a_clean_restart_keeps_the_leaders_and_a_crash_begins_new_epochs() {
         (partition.leader.0, partition.leader_epoch.0)
     };
     let previous = epoch(&image, 1).0;
-    let plan = plan_register_broker(&image, request(1, 2, previous));
+    let plan = plan_register_broker(&image, request(1, 2, previous), DEFAULT);
     run(&mut image, plan);
     assert!(epoch(&image, 1).0 > previous);
     assert_eq!(leader(&image), (1, 0));
 
-    let plan = plan_register_broker(&image, request(1, 3, -1));
+    let plan = plan_register_broker(&image, request(1, 3, -1), DEFAULT);
     run(&mut image, plan);
     assert_eq!(leader(&image), (-1, 1));
     assert_eq!(*image.partition("t", 1).unwrap().isr, *replicas(&[1]));
-    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1));
+    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1), DEFAULT);
     run(&mut image, plan);
     assert_eq!(leader(&image), (1, 2));
 }
@@ -127,7 +138,7 @@ fn a_fenced_broker_hands_over_its_partitions() {
         running(2),
         &[new_topic("t", 2, 2), new_topic("single", 2, 1)],
     );
-    let plan = plan_fence_broker(&image, BrokerId(1), epoch(&image, 1));
+    let plan = plan_fence_broker(&image, BrokerId(1), epoch(&image, 1), DEFAULT);
     run(&mut image, plan);
     for (_, partition) in image.topic("t").unwrap().partitions.iter() {
         assert_eq!(
@@ -141,28 +152,26 @@ fn a_fenced_broker_hands_over_its_partitions() {
     assert_eq!(leaders, [-1, 2]);
     assert!(single.iter().all(|(_, p)| p.isr.len() == 1));
 
-    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1));
+    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1), DEFAULT);
     run(&mut image, plan);
     let single = &image.topic("single").unwrap().partitions;
     assert!(single.iter().all(|(_, p)| p.has_leader()));
     // It does not take back what another leads before it is in sync there.
-    let topic = image.topic("t").unwrap().clone();
-    assert_eq!(plan_preferred_leaders(&image, &topic), []);
+    assert_eq!(balance(&image), []);
 }
 
 #[test]
 fn preferred_leaders_take_over_again() {
     let mut image = with_topics(running(2), &[new_topic("t", 2, 2)]);
     let topic = image.topic("t").unwrap().clone();
-    assert_eq!(plan_preferred_leaders(&image, &topic), []);
+    assert_eq!(balance(&image), []);
     let changes = [0, 1].map(|index| {
         let mut change = PartitionChangeRecord::of(topic.id, index);
         change.leader = Some(BrokerId(1));
         change.into()
     });
     add(&mut image, changes);
-    let topic = image.topic("t").unwrap().clone();
-    let records = plan_preferred_leaders(&image, &topic);
+    let records = balance(&image);
     assert_eq!(records.len(), 1);
     add(&mut image, records);
     let leaders: Vec<BrokerId> = image
@@ -178,11 +187,11 @@ fn preferred_leaders_take_over_again() {
 #[test]
 fn an_unregistered_broker_is_forgotten() {
     let mut image = with_topics(running(2), &[new_topic("t", 1, 2)]);
-    let plan = plan_unregister_broker(&image, BrokerId(1));
+    let plan = plan_unregister_broker(&image, BrokerId(1), DEFAULT);
     run(&mut image, plan);
     assert_eq!(image.broker(BrokerId(1)), None);
     assert_eq!(image.partition("t", 0).unwrap().leader, BrokerId(2));
-    let error = plan_unregister_broker(&image, BrokerId(1))
+    let error = plan_unregister_broker(&image, BrokerId(1), DEFAULT)
         .answer
         .unwrap_err();
     let message = "Broker ID 1 is not currently registered";
@@ -190,27 +199,6 @@ fn an_unregistered_broker_is_forgotten() {
         error,
         PlanError::new(ErrorCode::BrokerIdNotRegistered, message)
     );
-}
-
-#[test]
-fn the_first_replica_in_sync_and_active_leads() {
-    let mut image = with_topics(running(3), &[new_topic("t", 1, 3)]);
-    let id = image.topic("t").unwrap().id;
-    let elect = |image: &MetadataImage, active: &[i32]| {
-        let partition = image.partition("t", 0).unwrap();
-        elect_leader(partition, |broker| active.contains(&broker.0)).map(|leader| leader.0)
-    };
-    let mut change = PartitionChangeRecord::of(id, 0);
-    change.replicas = Some(replicas(&[3, 1, 2]));
-    change.isr = Some(replicas(&[1, 2]));
-    add(&mut image, [change.into()]);
-    assert_eq!(elect(&image, &[1, 2, 3]), Some(1), "3 is not in sync");
-    assert_eq!(elect(&image, &[2, 3]), Some(2));
-    assert_eq!(elect(&image, &[3]), None);
-    let mut change = PartitionChangeRecord::of(id, 0);
-    change.eligible_leader_replicas = Some(replicas(&[3]));
-    add(&mut image, [change.into()]);
-    assert_eq!(elect(&image, &[3]), Some(3));
 }
 
 #[test]

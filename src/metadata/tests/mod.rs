@@ -2,6 +2,7 @@
 
 mod apply;
 mod brokers;
+mod elections;
 mod partitions;
 mod placement;
 mod properties;

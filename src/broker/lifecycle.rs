@@ -1,0 +1,234 @@
+//! The life of a broker of a cluster, as the active controller sees it.
+//!
+//! ```text
+//! register ──> heartbeats, fenced ──caught up──> heartbeats, unfenced ──> "may I go?" ──> gone
+//!                    ^                                    │
+//!                    └────────── fenced: not heard ───────┘
+//! ```
+//!
+//! 1. Heartbeats have a connection of their own. The controller takes its end for the end of the
+//!    process, so a new controller is spoken to at once, not at the next beat.
+//! 2. The epoch is that of the registration. When the controller does not know it any more, the
+//!    broker registers again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::StartError;
+use crate::api::{Beat, ControllerIsr, LifecycleError, Node, heartbeat, register_broker};
+use crate::host::tasks;
+use crate::metadata::BrokerEpoch;
+use crate::metadata::planners::RegisterBroker;
+use crate::peer::ControllerChannel;
+use crate::types::{ErrorCode, Offset};
+
+/// How soon a fenced broker asks again.
+const SOON: Duration = Duration::from_millis(20);
+/// How often it is looked whether another controller leads.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a controlled shutdown may take.
+const SHUT_DOWN_MAX: Duration = Duration::from_secs(5);
+/// How often the sessions of the other brokers are looked at.
+const SESSIONS: Duration = Duration::from_millis(100);
+
+pub struct Lifecycle {
+    channel: Arc<ControllerChannel>,
+    epoch: Arc<AtomicI64>,
+}
+
+impl Lifecycle {
+    /// Registers the broker and returns once it is unfenced.
+    pub async fn start(
+        node: &Arc<Node>,
+        channel: Arc<ControllerChannel>,
+        request: RegisterBroker,
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<(Lifecycle, BrokerEpoch), StartError> {
+        let isr = ControllerIsr {
+            broker_id: node.broker_id,
+            channel: node.channel.clone(),
+            quorum: node.quorum.clone(),
+        };
+        let (of_isr, stop) = (node.clone(), stopping.clone());
+        drop(tasks::spawn(until(stop, async move {
+            of_isr.partitions.run_isr_changes(&isr).await;
+        })));
+        let quorum = &node.config().broker.quorum;
+        let time_ms = quorum.initial_broker_registration_timeout_ms.max(1);
+        let time = Duration::from_millis(time_ms as u64);
+        let epoch = enter(node, &channel, &request, time);
+        let epoch = tokio::time::timeout(time, epoch).await;
+        let epoch = epoch.map_err(|_| {
+            StartError::Refused(format!("it was not unfenced within {time_ms} ms"))
+        })??;
+        let lifecycle = Lifecycle {
+            channel: channel.clone(),
+            epoch: Arc::new(AtomicI64::new(epoch.0)),
+        };
+        let beats = beat(node.clone(), channel, request, lifecycle.epoch.clone());
+        drop(tasks::spawn(until(stopping.clone(), beats)));
+        Ok((lifecycle, epoch))
+    }
+
+    /// Of the last registration.
+    pub fn epoch(&self) -> BrokerEpoch {
+        BrokerEpoch(self.epoch.load(Ordering::SeqCst))
+    }
+
+    /// Hands over what this broker leads.
+    pub async fn shut_down(&self, node: &Node) {
+        if !node.config().broker.identity.controlled_shutdown_enable {
+            return;
+        }
+        let epoch = self.epoch();
+        let asked = async {
+            loop {
+                match heartbeat(node, &self.channel, epoch, true, SHUT_DOWN_MAX).await {
+                    Ok(Beat {
+                        should_shut_down: true,
+                        ..
+                    }) => return,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::warn!("leaving without a word: {error}");
+                        return;
+                    }
+                }
+                tokio::time::sleep(SOON).await;
+            }
+        };
+        if tokio::time::timeout(SHUT_DOWN_MAX, asked).await.is_err() {
+            tracing::warn!("no controller let this broker go in time");
+        }
+    }
+}
+
+async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        _ = stopping.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// Registers until it is accepted, then beats until it is unfenced.
+async fn enter(
+    node: &Node,
+    channel: &ControllerChannel,
+    request: &RegisterBroker,
+    time: Duration,
+) -> Result<BrokerEpoch, StartError> {
+    let epoch = loop {
+        match register_broker(channel, request, time).await {
+            Ok(epoch) => break epoch,
+            Err(LifecycleError::Refused(
+                error @ (ErrorCode::InconsistentClusterId
+                | ErrorCode::UnsupportedVersion
+                | ErrorCode::InvalidRegistration),
+            )) => return Err(StartError::Refused(error.name().to_owned())),
+            Err(error) => tracing::info!("not registered yet: {error}"),
+        }
+        tokio::time::sleep(SOON * 5).await;
+    };
+    // Partitions are led from the change of the metadata on that follows.
+    node.partitions.surroundings().set_broker_epoch(epoch);
+    // It is unfenced once it has seen that entry.
+    node.partitions.wait_applied(Offset(epoch.0)).await;
+    loop {
+        match heartbeat(node, channel, epoch, false, time).await {
+            Ok(beat) if !beat.is_fenced => break,
+            Ok(_) => {}
+            Err(error) => tracing::debug!("heartbeat: {error}"),
+        }
+        tokio::time::sleep(SOON).await;
+    }
+    node.unfenced_here().await;
+    Ok(epoch)
+}
+
+async fn beat(
+    node: Arc<Node>,
+    channel: Arc<ControllerChannel>,
+    request: RegisterBroker,
+    epoch: Arc<AtomicI64>,
+) {
+    let interval_ms = node
+        .config()
+        .broker
+        .quorum
+        .broker_heartbeat_interval_ms
+        .max(1);
+    let interval = Duration::from_millis(interval_ms as u64);
+    let mut next = node.clock.monotonic() + interval;
+    let mut led_by = node.quorum.leader_and_term();
+    loop {
+        tokio::time::sleep(LOOK.min(interval)).await;
+        let now = node.clock.monotonic();
+        let leads = node.quorum.leader_and_term();
+        if now < next && leads == led_by {
+            continue;
+        }
+        let current = BrokerEpoch(epoch.load(Ordering::SeqCst));
+        match heartbeat(&node, &channel, current, false, interval.max(LOOK * 10)).await {
+            Ok(beat) => {
+                led_by = leads;
+                next = now + if beat.is_fenced { SOON } else { interval };
+            }
+            Err(LifecycleError::Refused(ErrorCode::StaleBrokerEpoch)) => {
+                tracing::warn!("the controller does not know this broker's epoch");
+                let again = RegisterBroker {
+                    previous_broker_epoch: current,
+                    ..request.clone()
+                };
+                match enter(&node, &channel, &again, Duration::from_secs(10)).await {
+                    Ok(new) => epoch.store(new.0, Ordering::SeqCst),
+                    Err(error) => tracing::warn!("not registered again: {error}"),
+                }
+            }
+            Err(error) => tracing::debug!("heartbeat: {error}"),
+        }
+    }
+}
+
+/// Looks after the sessions of brokers while this node leads the quorum.
+pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
+    if !node.quorum.is_voter() {
+        return;
+    }
+    let node = node.clone();
+    let work = async move {
+        let timeout_ms = node.config().broker.quorum.broker_session_timeout_ms.max(1);
+        let timeout = Duration::from_millis(timeout_ms as u64);
+        let replication = node.config().broker.replication.clone();
+        let balance_s = replication.leader_imbalance_check_interval_seconds.max(1);
+        let balance_interval = Duration::from_secs(balance_s as u64);
+        let mut balanced_at = node.clock.monotonic();
+        let mut led_term = None;
+        loop {
+            let (leader, term) = node.quorum.leader_and_term();
+            if leader != Some(node.broker_id) {
+                led_term = None;
+            } else if led_term != Some(term) {
+                // Once it has committed something it has all that was committed before.
+                let settled = node.submit(|_| crate::metadata::Plan::answer(())).await;
+                if settled.is_ok() {
+                    led_term = Some(term);
+                    node.begin_sessions();
+                }
+            } else {
+                node.end_sessions(timeout).await;
+                let now = node.clock.monotonic();
+                let due = now >= balanced_at + balance_interval;
+                if due && replication.auto_leader_rebalance_enable {
+                    balanced_at = now;
+                    node.balance_leaders().await;
+                }
+            }
+            let news = node.quorum.wait_for_leader((leader, term));
+            let _ = tokio::time::timeout(SESSIONS, news).await;
+        }
+    };
+    drop(tasks::spawn(until(stopping.clone(), work)));
+}

@@ -1,0 +1,116 @@
+//! What this node is for the metadata quorum, by its configuration.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::StartError;
+use super::storage::Storage;
+use crate::config::{NodeConfig, parse_voter};
+use crate::quorum::{Endpoint, NoTransport, PeerTransport, Quorum, QuorumConfig};
+use crate::types::BrokerId;
+
+/// The leader of the quorum speaks so many times within `controller.quorum.fetch.timeout.ms`.
+const HEARTBEATS_PER_FETCH_TIMEOUT: i32 = 8;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// Broker and controller in one, and nobody else: the controller listener is not bound.
+    Alone,
+    /// One of these controllers.
+    Voter {
+        voters: BTreeMap<BrokerId, String>,
+        heartbeat_interval_ms: u64,
+    },
+    /// A broker whose controllers are elsewhere, at these addresses.
+    Observer { controllers: Vec<String> },
+}
+
+impl Role {
+    pub fn of(config: &NodeConfig) -> Result<Role, StartError> {
+        let quorum = &config.broker.quorum;
+        let mut voters = BTreeMap::new();
+        for voter in &quorum.controller_quorum_voters {
+            let (id, host, port) = parse_voter(voter).ok_or_else(|| {
+                StartError::Unsupported(format!("controller.quorum.voters: {voter}"))
+            })?;
+            voters.insert(BrokerId(id), address(host, port));
+        }
+        let servers = quorum.controller_quorum_bootstrap_servers.clone();
+        if !config.broker.is_controller() {
+            let controllers = match voters.is_empty() {
+                true => servers,
+                false => voters.into_values().collect(),
+            };
+            return Ok(Role::Observer { controllers });
+        }
+        if voters.is_empty() {
+            if servers.len() > 1 {
+                return Err(StartError::Unsupported(
+                    "controller.quorum.bootstrap.servers: several controllers are named by \
+                     controller.quorum.voters so far"
+                        .to_owned(),
+                ));
+            }
+            if config.broker.is_broker() {
+                return Ok(Role::Alone);
+            }
+            let Some(own) = servers.into_iter().next() else {
+                return Err(StartError::Unsupported(
+                    "process.roles=controller: controller.quorum.voters names no controller"
+                        .to_owned(),
+                ));
+            };
+            voters.insert(BrokerId(config.broker.identity.node_id), own);
+        }
+        let interval_ms = quorum.controller_quorum_fetch_timeout_ms / HEARTBEATS_PER_FETCH_TIMEOUT;
+        Ok(Role::Voter {
+            voters,
+            heartbeat_interval_ms: interval_ms.clamp(20, 10_000) as u64,
+        })
+    }
+
+    /// Takes this node's part in the quorum; for one of several this waits for the others.
+    pub async fn start_quorum(
+        &self,
+        node_id: BrokerId,
+        storage: &Storage,
+        endpoint: &Arc<Endpoint>,
+    ) -> Result<Arc<Quorum>, StartError> {
+        let alone = QuorumConfig::single(node_id, storage.cluster_id.clone());
+        let store = storage.metadata.clone();
+        let transport = PeerTransport::new(node_id);
+        match (self, store) {
+            (Role::Alone, Some(store)) => {
+                Ok(Quorum::start(alone, store, Arc::new(NoTransport)).await?)
+            }
+            (
+                Role::Voter {
+                    voters,
+                    heartbeat_interval_ms,
+                },
+                Some(store),
+            ) => {
+                let config = QuorumConfig {
+                    voters: voters.clone(),
+                    serves_others: true,
+                    heartbeat_interval_ms: *heartbeat_interval_ms,
+                    ..alone
+                };
+                Ok(Quorum::start_voter(config, store, endpoint, &transport).await?)
+            }
+            (Role::Observer { controllers }, _) => {
+                let cluster_id = storage.cluster_id.clone();
+                let controllers = controllers.clone();
+                Ok(Quorum::observe(node_id, cluster_id, controllers, &transport).await?)
+            }
+            (_, None) => unreachable!("a controller has a store"),
+        }
+    }
+}
+
+fn address(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}

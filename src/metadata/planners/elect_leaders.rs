@@ -1,0 +1,132 @@
+//! ElectLeaders, and the balance of leaders.
+
+use crate::metadata::{
+    MetadataImage, MetadataRecord, PartitionRegistration, Plan, PlanError, TopicImage,
+};
+use crate::types::{BrokerId, ErrorCode, TopicName};
+
+use super::partition_change::{Election, PartitionChange, RulesOf};
+
+/// One entry for each partition that was named, or that needs a leader when none was named.
+pub type ElectedLeaders = Vec<(TopicName, i32, Result<(), PlanError>)>;
+
+/// `partitions` without a value: all that need it.
+pub fn plan_elect_leaders(
+    image: &MetadataImage,
+    election: Election,
+    partitions: Option<&[(TopicName, i32)]>,
+    rules_of: RulesOf<'_>,
+) -> Plan<ElectedLeaders> {
+    let mut records = Vec::new();
+    let mut answer = Vec::new();
+    let Some(named) = partitions else {
+        for topic in image.topics() {
+            for (index, partition) in topic.partitions.iter() {
+                let elected = elect(image, topic, index, partition, election, rules_of);
+                let result = elected.map(|record| records.push(record));
+                // Those that have the leader they should have are passed over.
+                let needed = !matches!(&result, Err(e) if e.code == ErrorCode::ElectionNotNeeded);
+                if needed {
+                    answer.push((topic.name.clone(), index, result));
+                }
+            }
+        }
+        return Plan { records, answer };
+    };
+    for (at, (name, index)) in named.iter().enumerate() {
+        // Named once more: it is as the first time left it.
+        let before = named[..at].contains(&(name.clone(), *index));
+        let result = match find(image, name, *index) {
+            Ok(_) if before => Err(not_needed(election)),
+            Ok((topic, partition)) => {
+                let elected = elect(image, topic, *index, partition, election, rules_of);
+                elected.map(|record| records.push(record))
+            }
+            Err(error) => Err(error),
+        };
+        answer.push((name.clone(), *index, result));
+    }
+    Plan { records, answer }
+}
+
+fn find<'a>(
+    image: &'a MetadataImage,
+    name: &str,
+    index: i32,
+) -> Result<(&'a TopicImage, &'a PartitionRegistration), PlanError> {
+    let unknown = |message: String| PlanError::new(ErrorCode::UnknownTopicOrPartition, message);
+    let topic = image.topic(name);
+    let topic = topic.ok_or_else(|| unknown(format!("No such topic as {name}")))?;
+    let partition = topic.partitions.get(index);
+    let missing = || unknown(format!("No such partition as {name}-{index}"));
+    Ok((topic, partition.ok_or_else(missing)?))
+}
+
+fn not_needed(election: Election) -> PlanError {
+    let reason = match election {
+        Election::Preferred => "the leader is the preferred one already",
+        Election::Online | Election::Unclean => "there is a leader already",
+    };
+    PlanError::new(ErrorCode::ElectionNotNeeded, reason)
+}
+
+fn elect(
+    image: &MetadataImage,
+    topic: &TopicImage,
+    index: i32,
+    partition: &PartitionRegistration,
+    election: Election,
+    rules_of: RulesOf<'_>,
+) -> Result<MetadataRecord, PlanError> {
+    let preferred = partition.replicas.first().copied();
+    let is_needed = match election {
+        Election::Preferred => Some(partition.leader) != preferred,
+        Election::Online | Election::Unclean => !partition.has_leader(),
+    };
+    if !is_needed {
+        return Err(not_needed(election));
+    }
+    let may_lead = |broker| image.is_active(broker);
+    let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
+    let rules = rules_of(&topic.name);
+    let place = (topic.id, index);
+    let mut change = PartitionChange::of(place, partition, rules, elr_is_on, &may_lead);
+    change.election = election;
+    let record = change.record().filter(|record| {
+        let leader = record.leader.unwrap_or(partition.leader);
+        leader != BrokerId::NONE && (election != Election::Preferred || Some(leader) == preferred)
+    });
+    record.map(Into::into).ok_or_else(|| match election {
+        Election::Preferred => PlanError::new(
+            ErrorCode::PreferredLeaderNotAvailable,
+            "the preferred leader is not in sync or not alive",
+        ),
+        Election::Online | Election::Unclean => PlanError::new(
+            ErrorCode::EligibleLeadersNotAvailable,
+            "no replica may lead",
+        ),
+    })
+}
+
+/// The records that give partitions back to their preferred leaders where those may lead. At most
+/// `count_max`.
+pub fn plan_preferred_leaders(
+    image: &MetadataImage,
+    count_max: usize,
+    rules_of: RulesOf<'_>,
+) -> Plan<()> {
+    let mut records = Vec::new();
+    for topic in image.topics() {
+        for (index, partition) in topic.partitions.iter() {
+            if records.len() >= count_max {
+                break;
+            }
+            let election = Election::Preferred;
+            records.extend(elect(image, topic, index, partition, election, rules_of).ok());
+        }
+    }
+    Plan {
+        records,
+        answer: (),
+    }
+}

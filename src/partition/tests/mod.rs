@@ -1,0 +1,4 @@
+//! Leaders and followers together: single situations, and a small world from seeds.
+
+mod scenarios;
+mod simulation;

@@ -1,0 +1,187 @@
+//! A voter that lost its disk, or moved, is admitted anew.
+//!
+//! ```text
+//! voter 1 {2, 3 know it by another directory}
+//!    │  refuses what is sent to the other directory: it votes for nobody
+//!    └─ asks the leader ──> {2, 3} ──> {2, 3} and 1 as a learner ── has caught up ──> {1, 2, 3}
+//! ```
+//!
+//! 1. In between it is no voter: what the others commit meanwhile is committed without it, and its
+//!    empty log is counted for nothing.
+//! 2. Only a voter of the leader's own list is admitted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use openraft::ChangeMembers;
+use openraft::error::{ClientWriteError, RaftError};
+
+use crate::host::tasks;
+use crate::peer::{QUORUM_HELLO, QUORUM_JOIN};
+
+use super::peer_transport::PeerTransport;
+use super::raft_types::{Raft, VoterNode, broker_id, raft_id};
+use super::rpc::{HelloAnswer, HelloRequest, JoinAnswer, JoinRequest, VoterInfo};
+use super::{Quorum, QuorumError};
+
+/// How often a voter looks whether it still is one.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const ASK_MAX: Duration = Duration::from_secs(1);
+/// A learner may have to read the whole log first.
+const CATCH_UP_MAX: Duration = Duration::from_secs(120);
+
+type ChangeError = RaftError<u64, ClientWriteError<u64, VoterNode>>;
+
+/// Keeps this voter's place among the voters until the quorum is gone.
+pub(super) fn start(quorum: &Arc<Quorum>, transport: &Arc<PeerTransport>) {
+    let (quorum, transport) = (Arc::downgrade(quorum), transport.clone());
+    drop(tasks::spawn(keep_place(quorum, transport)));
+}
+
+async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(quorum) = quorum.upgrade() else {
+            return;
+        };
+        let Ok(voter) = quorum.voter() else {
+            return;
+        };
+        let Some(address) = voter.listed.get(&quorum.node_id).cloned() else {
+            return;
+        };
+        let me = VoterInfo {
+            id: quorum.node_id,
+            address,
+            directory_id: quorum.directory_id,
+        };
+        if quorum.voters().contains(&me) {
+            continue;
+        }
+        let placed = match quorum.is_leader() {
+            true => quorum.admit(me).await.map_err(|error| error.to_string()),
+            false => ask_for_place(&quorum, &transport, me).await,
+        };
+        if let Err(error) = placed {
+            tracing::debug!("not among the voters yet: {error}");
+        }
+    }
+}
+
+/// Makes the address of a single voter known.
+pub(super) async fn keep_address(quorum: &Quorum) -> Result<(), QuorumError> {
+    match quorum.voter()?.listed.get(&quorum.node_id) {
+        Some(address) => {
+            let voter = VoterInfo {
+                id: quorum.node_id,
+                address: address.clone(),
+                directory_id: quorum.directory_id,
+            };
+            quorum.admit(voter).await
+        }
+        None => Ok(()),
+    }
+}
+
+/// Finds the leader through the others and asks it, unless they know this voter already.
+async fn ask_for_place(
+    quorum: &Quorum,
+    transport: &Arc<PeerTransport>,
+    me: VoterInfo,
+) -> Result<(), String> {
+    let voter = quorum.voter().map_err(|error| error.to_string())?;
+    let node_id = quorum.node_id;
+    for (id, address) in voter.listed.iter().filter(|(id, _)| **id != node_id) {
+        let question = HelloRequest { node_id };
+        let answer = transport.ask(address, &QUORUM_HELLO, &question, ASK_MAX);
+        let Ok(answer): Result<HelloAnswer, _> = answer.await else {
+            continue;
+        };
+        if answer.cluster_id.as_deref() != Some(&*quorum.cluster_id) {
+            continue;
+        }
+        if answer.voters.contains(&me) {
+            return Ok(());
+        }
+        if answer.leader != Some(*id) || answer.voters.is_empty() {
+            continue;
+        }
+        let request = JoinRequest {
+            cluster_id: quorum.cluster_id.to_string(),
+            voter: me,
+        };
+        tracing::info!(leader = id.0, "asking for a place among the voters");
+        let joined = transport.ask(address, &QUORUM_JOIN, &request, CATCH_UP_MAX);
+        return match joined.await.map_err(|error| error.to_string())? {
+            JoinAnswer::Voter => Ok(()),
+            JoinAnswer::NotLeader { .. } => Err("the leader has changed".into()),
+            JoinAnswer::Refused { reason } => Err(reason),
+        };
+    }
+    Err("no leader was found".into())
+}
+
+impl Quorum {
+    /// Gives `voter` its place, as the leader.
+    pub(super) async fn admit(&self, voter: VoterInfo) -> Result<(), QuorumError> {
+        let this = self.voter()?;
+        let _one_at_a_time = this.admitting.lock().await;
+        if !self.is_leader() {
+            let leader = self.leader();
+            return Err(QuorumError::NotController { leader });
+        }
+        if !this.listed.contains_key(&voter.id) {
+            let reason = format!("node {} is not in controller.quorum.voters", voter.id);
+            return Err(QuorumError::Membership(reason));
+        }
+        let id = raft_id(voter.id);
+        let node = VoterNode::new(&voter.address, voter.directory_id);
+        let membership = this.raft.metrics().borrow().membership_config.clone();
+        let known = membership.membership().get_node(&id).cloned();
+        let votes = membership.voter_ids().any(|known| known == id);
+        let raft = &this.raft;
+        let same = |known: &VoterNode| {
+            known.directory_id == node.directory_id || known.directory_id.is_nil()
+        };
+        match known {
+            Some(known) if votes && known == node => return Ok(()),
+            Some(known) if votes && same(&known) => {
+                return change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, node)]))).await;
+            }
+            Some(_) if votes => {
+                tracing::warn!(
+                    voter = voter.id.0,
+                    "a voter has come back with another disk"
+                );
+                change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await?;
+            }
+            Some(_) => change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?,
+            None => {}
+        }
+        let learner = raft.add_learner(id, node, true);
+        let learner = tokio::time::timeout(CATCH_UP_MAX, learner).await;
+        let learner = learner.map_err(|_| QuorumError::TimedOut)?;
+        learner.map_err(failed)?;
+        change(raft, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
+        tracing::info!(voter = voter.id.0, "is among the voters again");
+        Ok(())
+    }
+}
+
+async fn change(raft: &Raft, change: ChangeMembers<u64, VoterNode>) -> Result<(), QuorumError> {
+    let changed = raft.change_membership(change, false).await;
+    changed.map(|_| ()).map_err(failed)
+}
+
+fn failed(error: ChangeError) -> QuorumError {
+    match error {
+        RaftError::APIError(ClientWriteError::ForwardToLeader(to)) => QuorumError::NotController {
+            leader: to.leader_id.map(broker_id),
+        },
+        RaftError::APIError(ClientWriteError::ChangeMembershipError(error)) => {
+            QuorumError::Membership(error.to_string())
+        }
+        RaftError::Fatal(fatal) => fatal.into(),
+    }
+}
