@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::internal_topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
+use super::reach::Reach;
 use crate::config::{Describe, Described, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
@@ -66,6 +67,7 @@ pub struct Node {
     pub sessions: Mutex<BrokerSessions>,
     /// For requests that take long.
     pub turns: Turns,
+    pub reach: Reach,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -101,6 +103,7 @@ impl Node {
             forwarding: controllers.forwarding,
             sessions: Mutex::default(),
             turns: Turns::default(),
+            reach: Reach::default(),
             creating: Mutex::default(),
         })
     }

@@ -52,6 +52,8 @@ pub struct Ready {
     /// Listener names and the addresses they are bound to.
     pub bound: Vec<(String, SocketAddr)>,
     pub advertised: Vec<BrokerEndpoint>,
+    /// What is told follows the way a client came (`klamm.advertised.mode`).
+    pub follows: bool,
     pub log_dirs: Vec<String>,
     pub partitions: usize,
 }
@@ -161,6 +163,7 @@ impl Broker {
                 .chain(controller_bound.addresses)
                 .collect(),
             advertised,
+            follows: node.config().tells_the_way(),
             log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
         };

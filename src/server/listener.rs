@@ -120,7 +120,8 @@ impl Bound {
             tracing::debug!(%peer, "connection lost at once: {error}");
             return;
         }
-        let connection = Arc::new(Connection::new(self.name.clone(), peer, self.kind));
+        let local = stream.local_addr().ok();
+        let connection = Arc::new(Connection::new(self.name.clone(), peer, local, self.kind));
         let connection_settings = ConnectionSettings {
             budget: settings.budget.clone(),
             frame_bytes_max: settings.frame_bytes_max,
