@@ -388,7 +388,7 @@ def apache_statefulset(case):
     case.up()
     case.check("a deleted pod comes back with its data", lambda: (
         case.ready("kafka-1"), case.wait("its replica", lambda: "r-0" in case.tool(
-            "kafka-1", "ls /var/lib/kafka/data/kraft"))))
+            "kafka-1", "ls /var/lib/kafka/data/kraft"))) and None)
 
 
 def cp_host_network(case):
