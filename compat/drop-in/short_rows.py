@@ -63,13 +63,7 @@ def apache_nothing(row):
         "netstat id mktemp date head tail cut tr find xargs env timeout nslookup; do "
         "command -v $p > /dev/null || echo missing $p; done") or None)
     row.check("SIGTERM ends it with 0", lambda: (c.signal("TERM"), c.end() or None)[1])
-
-
-def within_a_second(seconds):
-    # What the proposal of apache/kafka-native (KIP-974) measured on its machine.
-    print(f"   start script to ready: {seconds:.2f} s (the broker alone, KIP-974: 1.15 s in a JVM, "
-          "0.13 s native)")
-    return None if seconds < 1 else f"{seconds:.2f} s"
+    row.check("nothing in its log but what there is to say", lambda: lacks(c.log(), " WARN "))
 
 
 def within_a_second(seconds):
@@ -138,6 +132,23 @@ def apache_ways(row):
         c.ready(), works(c)) and None)
 
 
+def follows(row):
+    """What is told follows the way a client came, unless somebody has said it."""
+    def told(c, address):
+        # The addresses of a box: its loopback, and one more on it that is no loopback address.
+        c.exec("ip addr add 172.30.0.5/24 dev lo 2> /dev/null; true", user="0:0")
+        c.ready()
+        return c.exec(f"kafka-broker-api-versions --bootstrap-server {address}").split()[0]
+    c = row.box()
+    c.start()
+    row.check("by the loopback", lambda: has(told(c, "127.0.0.1:9092"), "localhost:9092"))
+    row.check("by another address", lambda: has(told(c, "172.30.0.5:9092"), "172.30.0.5:9092"))
+    c = row.box({"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092"})
+    c.start()
+    row.check("what is said is told to all", lambda: has(
+        told(c, "172.30.0.5:9092"), "localhost:9092"))
+
+
 def cp_scripts(row):
     c = row.box(CP)
     c.start("bash", "-c", "echo '' > /etc/confluent/docker/ensure; "
@@ -161,6 +172,15 @@ def cp_scripts(row):
                                            works(c)) and None)
     row.check("its port answers", lambda: has(
         c.exec("printf ruok | nc -w 2 localhost 2181"), "imok"))
+    row.check("a user by --zookeeper", lambda: c.exec(
+        "kafka-configs --alter --zookeeper localhost:2181 --entity-type users --entity-name app "
+        "--add-config 'SCRAM-SHA-512=[password=pw]'") and None)
+    row.check("an address that is altered while it runs", lambda: (
+        c.exec("kafka-configs --alter --bootstrap-server 0.0.0.0:9092 --entity-type brokers "
+               "--entity-name 1 --add-config 'advertised.listeners=[PLAINTEXT://127.0.0.1:9093,"
+               "BROKER://localhost:9092]'"),
+        has(c.exec("kafka-broker-api-versions --bootstrap-server localhost:9093").split()[0],
+            "127.0.0.1:9093")) and None)
     row.check("checks of Confluent's scripts", lambda: c.exec(
         "set -e; cub zk-ready nobody:2181 1 || true; dub ensure KAFKA_BROKER_ID; "
         "dub path /var/lib/kafka/data writable; dub wait localhost 9092 5; "
@@ -343,6 +363,7 @@ ROWS = {
     "apache": apache_nothing,
     "apache before": apache_before,
     "apache ways": apache_ways,
+    "advertised": follows,
     "cp": cp_scripts,
     "confluent-local": confluent_local,
     "bitnami": bitnami,
