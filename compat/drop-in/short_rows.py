@@ -36,7 +36,10 @@ def apache_nothing(row):
     c = row.box()
     c.start()
     seconds = c.ready()
-    row.check("ready within a second", lambda: within_a_second(seconds))
+    # What the proposal of apache/kafka-native (KIP-974) measured on its machine. No limit here: a
+    # busy machine is no bug.
+    print(f"   start script to ready: {seconds:.2f} s (the broker alone, KIP-974: 1.15 s in a JVM, "
+          "0.13 s native)")
     row.check("each line that is waited for, once", lambda: [
         has(str(c.log().count(line)), "1") for line in (
             "Transitioning from RECOVERY to RUNNING", "[KafkaServer id=1] started",
@@ -64,13 +67,6 @@ def apache_nothing(row):
         "command -v $p > /dev/null || echo missing $p; done") or None)
     row.check("SIGTERM ends it with 0", lambda: (c.signal("TERM"), c.end() or None)[1])
     row.check("nothing in its log but what there is to say", lambda: lacks(c.log(), " WARN "))
-
-
-def within_a_second(seconds):
-    # What the proposal of apache/kafka-native (KIP-974) measured on its machine.
-    print(f"   start script to ready: {seconds:.2f} s (the broker alone, KIP-974: 1.15 s in a JVM, "
-          "0.13 s native)")
-    return None if seconds < 1 else f"{seconds:.2f} s"
 
 
 HEALTH = [
