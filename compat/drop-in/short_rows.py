@@ -145,6 +145,32 @@ def follows(row):
         told(c, "172.30.0.5:9092"), "localhost:9092"))
 
 
+def files(row):
+    """Files that people name, copy out, or change by sed before the start."""
+    c = row.box()
+    row.check("are there, and may be changed", lambda: c.exec(
+        "set -e; for d in /opt/kafka/config /etc/kafka; do for f in producer.properties "
+        "consumer.properties log4j2.yaml tools-log4j2.yaml log4j.properties server.properties; do "
+        "sed -i 's/nothing/else/' $d/$f; done; done; cd /opt/kafka/config; "
+        "sed -i 's/:9092/:19092/g' server.properties; test -f kraft/server.properties; "
+        "test -f kraft/broker.properties; test -f kraft/controller.properties; "
+        "test -d /opt/kafka/logs; test -d /opt/kafka/libs; test -d /etc/kafka/secrets") and None)
+    c.start("sh", "-c", "cd /opt/kafka && id=$(bin/kafka-storage.sh random-uuid) && "
+            "bin/kafka-storage.sh format -t=$id -c config/server.properties && "
+            "exec bin/kafka-server-start.sh config/server.properties")
+    row.check("the sample as it was changed", lambda: (
+        c.ready(), works(c, "--bootstrap-server localhost:19092")) and None)
+    row.check("a client's file", lambda: c.exec(
+        "echo x | kafka-console-producer.sh --bootstrap-server localhost:19092 --topic f "
+        "--command-config /opt/kafka/config/producer.properties") and None)
+    c = row.box()
+    c.start("sh", "-c", "cd /opt/kafka/config && kafka-server-start.sh controller.properties & "
+            "kafka-server-start.sh /opt/kafka/config/broker.properties")
+    row.check("a controller and a broker by their samples", lambda: (
+        c.wait_log("(?s)(Kafka Server started.*){2}"), c.exec(
+            f"kafka-metadata-quorum.sh {B} describe --status")) and None)
+
+
 def cp_scripts(row):
     c = row.box(CP)
     c.start("bash", "-c", "echo '' > /etc/confluent/docker/ensure; "
@@ -360,6 +386,7 @@ ROWS = {
     "apache before": apache_before,
     "apache ways": apache_ways,
     "advertised": follows,
+    "files": files,
     "cp": cp_scripts,
     "confluent-local": confluent_local,
     "bitnami": bitnami,

@@ -86,8 +86,18 @@ pub fn metadata_json(value: &Bytes) -> Result<String, String> {
     let mut rest = value.clone();
     let mut next = || uvarint(&mut rest).ok_or_else(|| "it ends too early".to_owned());
     let (frame, api_key, version) = (next()?, next()?, next()?);
+    if frame == 0 {
+        return Err(
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from \
+             the preview release of KRaft in 2.8 to newer versions are not supported."
+                .to_owned(),
+        );
+    }
     if frame != 1 {
-        return Err(format!("frame version {frame} is not known"));
+        return Err(format!(
+            "Could not deserialize metadata record due to unknown frame version {frame}(only frame \
+             version 1 is supported)"
+        ));
     }
     let api_key = i16::try_from(api_key).unwrap_or(-1);
     let version = i16::try_from(version).unwrap_or(-1);
