@@ -108,6 +108,9 @@ class Cluster:
     def restart(self, id):
         self.script("restart", self.folder, str(id))
 
+    def start_again(self):
+        self.script("again", self.folder)
+
     def term(self, id):
         pid = self.pid(id)
         os.kill(pid, signal.SIGTERM)
