@@ -125,7 +125,9 @@ async fn refused(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: 
             return std::future::pending().await;
         };
         let Some(address) = voters.into_iter().find(|voter| voter.id == leader) else {
-            return std::future::pending().await;
+            // The leader of a new cluster is heard of before its voters are.
+            sleep(DIAL_AGAIN).await;
+            continue;
         };
         match transport.connect(&address.address).await {
             Ok(connection) => connection.closed().await,
