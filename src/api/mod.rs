@@ -135,6 +135,8 @@ apis! {
     42 DeleteGroups            delete_groups             0 0 3  Alone Long, values from 3;
     43 ElectLeaders            elect_leaders             0 0 2  Alone Long;
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone Long;
+    45 AlterPartitionReassignments alter_partition_reassignments 0 0 1 Alone Long;
+    46 ListPartitionReassignments list_partition_reassignments 0 0 0 Alone Long;
     47 OffsetDelete            offset_delete             0 0 0  Alone Long;
     55 DescribeQuorum          describe_quorum           0 0 2  Alone Long;
     56 AlterPartition          alter_partition           2 2 3  Alone Long;

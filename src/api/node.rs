@@ -18,7 +18,7 @@ use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 use crate::metadata::{MetadataImage, Plan, PlanError};
 use crate::partition::{Partition, Partitions};
-use crate::peer::ControllerChannel;
+use crate::peer::{BrokerChannels, ControllerChannel};
 use crate::quorum::{Endpoint, HostDraw, Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
@@ -62,6 +62,8 @@ pub struct Node {
     pub endpoint: Arc<Endpoint>,
     pub channel: Arc<ControllerChannel>,
     pub forwarding: Arc<ControllerChannel>,
+    /// The ways to the other brokers.
+    pub brokers: Arc<BrokerChannels>,
     /// Of the brokers, while this node is the active controller.
     pub sessions: Mutex<BrokerSessions>,
     /// For requests that take long.
@@ -79,6 +81,7 @@ impl Node {
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
         controllers: Controllers,
+        brokers: Arc<BrokerChannels>,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -99,6 +102,7 @@ impl Node {
             endpoint: controllers.endpoint,
             channel: controllers.channel,
             forwarding: controllers.forwarding,
+            brokers,
             sessions: Mutex::default(),
             turns: Turns::default(),
             creating: Mutex::default(),

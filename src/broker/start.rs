@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
+use super::elections::start_elections;
 use super::lifecycle::{Lifecycle, start_controller};
 use super::registration::{end_points, register, registration, unfence};
 use super::role::Role;
@@ -23,7 +24,7 @@ use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
-use crate::peer::{ControllerChannel, LocalController};
+use crate::peer::{BrokerChannels, ControllerChannel, LocalController};
 use crate::quorum::{Endpoint, Quorum, QuorumError};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
@@ -102,6 +103,9 @@ impl Broker {
             channel: channel("broker"),
             forwarding: channel("forwarding"),
         };
+        let surroundings = partitions.surroundings().clone();
+        let brokers = BrokerChannels::new(&format!("broker-{node_id}"), surroundings);
+        let brokers = Arc::new(brokers);
         let services = TransactionServices {
             broker_id: node_id,
             config: &config,
@@ -109,6 +113,7 @@ impl Broker {
             quorum: &quorum,
             partitions: &partitions,
             channel: &controllers.channel,
+            brokers: &brokers,
         };
         let coordinators = services.coordinators(groups);
         let loaded = {
@@ -130,11 +135,13 @@ impl Broker {
             partitions,
             coordinators,
             controllers,
+            brokers,
         );
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
         pipeline.serve(&node);
         if node.quorum.has_other_nodes() {
             start_controller(&node, &stopping);
+            start_elections(&node, &stopping);
         }
         let advertised = end_points(&node.config(), &bound.ports());
         let mut epoch = BrokerEpoch::NONE;
