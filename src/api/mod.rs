@@ -35,7 +35,7 @@ pub use forwarding::is_forwarded;
 pub use internal_topics::{CONSUMER_OFFSETS, TRANSACTION_STATE};
 pub use isr_controller::ControllerIsr;
 pub use lifecycle::{Beat, LifecycleError, heartbeat, register as register_broker};
-pub use node::{Controllers, Coordinators, Node};
+pub use node::{Coordinators, Node, Peers};
 pub use rules::of_image as rules_of_image;
 
 use bytes::Bytes;

@@ -38,13 +38,14 @@ pub struct Coordinators {
     pub producer_ids: Arc<BlockProducerIds>,
 }
 
-/// The ways to the active controller, and what this node does as one.
-pub struct Controllers {
+/// The ways to other nodes, and what this node does as a controller.
+pub struct Peers {
     pub endpoint: Arc<Endpoint>,
     /// For what this broker asks for itself.
     pub channel: Arc<ControllerChannel>,
     /// For what clients ask for: a slow request must not hold up the others.
     pub forwarding: Arc<ControllerChannel>,
+    pub brokers: Arc<BrokerChannels>,
 }
 
 /// Everything a handler may touch. One per process.
@@ -80,8 +81,7 @@ impl Node {
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
-        controllers: Controllers,
-        brokers: Arc<BrokerChannels>,
+        peers: Peers,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -99,10 +99,10 @@ impl Node {
             markers: coordinators.markers,
             producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
-            endpoint: controllers.endpoint,
-            channel: controllers.channel,
-            forwarding: controllers.forwarding,
-            brokers,
+            endpoint: peers.endpoint,
+            channel: peers.channel,
+            forwarding: peers.forwarding,
+            brokers: peers.brokers,
             sessions: Mutex::default(),
             turns: Turns::default(),
             creating: Mutex::default(),
