@@ -7,7 +7,7 @@ use super::{Node, rules};
 use crate::host::tasks;
 use crate::machine::broker_sessions::{ConnectionId, SessionRule};
 use crate::metadata::BrokerEpoch;
-use crate::metadata::planners::{plan_fence_broker, plan_preferred_leaders};
+use crate::metadata::planners::{plan_fence_broker, plan_preferred_leaders, plan_unclean_leaders};
 use crate::peer::{Address, Sign, is_gone, sign_of_life};
 use crate::types::BrokerId;
 
@@ -139,6 +139,18 @@ impl Node {
         });
         if let Err(error) = balanced.await {
             tracing::debug!("leaders not balanced: {error}");
+        }
+    }
+
+    /// Finds leaders for partitions that may have one that is not in sync.
+    pub async fn elect_unclean_leaders(&self) {
+        let config = self.config();
+        let elected = self.submit(move |image| {
+            let rules = rules::of_image(&config, image);
+            plan_unclean_leaders(image, BALANCED_MAX, &rules)
+        });
+        if let Err(error) = elected.await {
+            tracing::debug!("no unclean elections: {error}");
         }
     }
 

@@ -128,11 +128,15 @@ impl Fetcher {
     pub fn request(&mut self, now: Duration, broker_epoch: i64) -> Option<ReplicaFetchCall> {
         let mut wanted = BTreeMap::new();
         self.asked.clear();
-        for (key, followed) in &self.followed {
+        for (key, followed) in &mut self.followed {
             if followed.is_fenced || followed.retry_at > now {
                 continue;
             }
             let partition = &followed.partition;
+            if let Some(wait) = partition.is_held_back() {
+                followed.retry_at = now + wait;
+                continue;
+            }
             let Some(position) = partition.follower_position(followed.leader_epoch) else {
                 continue;
             };
@@ -287,6 +291,7 @@ fn take(
             partition.cut_at_divergence(followed.leader_epoch, diverging, now)
         }
         (ErrorCode::None, None) => {
+            partition.copied_from_leader(fetched.records.len() as u64);
             let from_leader = FromLeader {
                 fetch_offset,
                 high_watermark: fetched.high_watermark,
