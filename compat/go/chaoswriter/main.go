@@ -26,12 +26,14 @@ func say(format string, rest ...any) {
 }
 
 func client(bootstrap string) (*kgo.Client, error) {
+	// For each request that waits for a stopped node it dials twice, half a second each, before it
+	// sends anything of that partition elsewhere: so one request at a time.
 	return kgo.NewClient(
 		kgo.SeedBrokers(strings.Split(bootstrap, ",")...),
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(5*time.Millisecond),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProduceRequestTimeout(time.Second), kgo.RequestTimeoutOverhead(500*time.Millisecond),
-		kgo.DialTimeout(1500*time.Millisecond),
+		kgo.DialTimeout(1500*time.Millisecond), kgo.MaxProduceRequestsInflightPerBroker(1),
 		kgo.RecordDeliveryTimeout(180*time.Second),
 		kgo.MetadataMinAge(100*time.Millisecond), kgo.MetadataMaxAge(500*time.Millisecond),
 		kgo.RetryBackoffFn(func(tries int) time.Duration {
