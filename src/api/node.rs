@@ -36,6 +36,8 @@ pub struct Coordinators {
     pub transactions: Arc<TransactionCoordinator<TopicLog>>,
     pub markers: Arc<LocalMarkers>,
     pub producer_ids: Arc<BlockProducerIds>,
+    /// The ways to those on other brokers.
+    pub brokers: Arc<BrokerChannels>,
 }
 
 /// The ways to the active controller, and what this node does as one.
@@ -81,7 +83,6 @@ impl Node {
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
         controllers: Controllers,
-        brokers: Arc<BrokerChannels>,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -102,7 +103,7 @@ impl Node {
             endpoint: controllers.endpoint,
             channel: controllers.channel,
             forwarding: controllers.forwarding,
-            brokers,
+            brokers: coordinators.brokers,
             sessions: Mutex::default(),
             turns: Turns::default(),
             creating: Mutex::default(),

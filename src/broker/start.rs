@@ -135,7 +135,6 @@ impl Broker {
             partitions,
             coordinators,
             controllers,
-            brokers,
         );
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
         pipeline.serve(&node);

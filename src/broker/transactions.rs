@@ -74,6 +74,7 @@ impl TransactionServices<'_> {
             transactions,
             markers,
             producer_ids,
+            brokers: self.brokers.clone(),
         }
     }
 
