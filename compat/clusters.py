@@ -19,7 +19,7 @@ import harness
 
 REFERENCE = os.path.join(harness.HERE, "reference", "kafka")
 LOG4J = os.path.join(harness.HERE, "reference", "log4j2.xml")
-START_MAX_S = 120
+START_MAX_S = 300
 
 TOOLS = {
     "topics": "org.apache.kafka.tools.TopicCommand",

@@ -1,6 +1,6 @@
 //! AlterPartitionReassignments (key 45): other replicas for partitions, or the ones before.
 
-use kafka_protocol::messages::alter_partition_reassignments_request::AlterPartitionReassignmentsRequest;
+use kafka_protocol::messages::AlterPartitionReassignmentsRequest;
 use kafka_protocol::messages::alter_partition_reassignments_response::{
     AlterPartitionReassignmentsResponse, ReassignablePartitionResponse, ReassignableTopicResponse,
 };

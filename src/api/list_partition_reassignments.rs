@@ -1,6 +1,6 @@
 //! ListPartitionReassignments (key 46): the partitions whose replicas are on their way to others.
 
-use kafka_protocol::messages::list_partition_reassignments_request::ListPartitionReassignmentsRequest;
+use kafka_protocol::messages::ListPartitionReassignmentsRequest;
 use kafka_protocol::messages::list_partition_reassignments_response::{
     ListPartitionReassignmentsResponse, OngoingPartitionReassignment, OngoingTopicReassignment,
 };

@@ -179,9 +179,10 @@ impl Fetcher {
     }
 
     /// When something that waits may be fetched again.
-    pub fn retry_at(&self) -> Option<Duration> {
+    pub fn retry_at(&self, now: Duration) -> Option<Duration> {
         let waiting = self.followed.values().filter(|f| !f.is_fenced);
-        waiting.map(|followed| followed.retry_at).min()
+        let waiting = waiting.map(|followed| followed.retry_at);
+        waiting.filter(|at| *at > now).min()
     }
 
     /// The request got no answer.

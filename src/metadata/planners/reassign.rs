@@ -129,10 +129,7 @@ fn cancel(
     unclean: bool,
 ) -> Result<(), PlanError> {
     if !partition.is_reassigning() {
-        return Err(PlanError::new(
-            ErrorCode::NoReassignmentInProgress,
-            "No partition reassignment is in progress.",
-        ));
+        return Err(PlanError::bare(ErrorCode::NoReassignmentInProgress));
     }
     let stays = |replica: &BrokerId| !partition.adding_replicas().contains(replica);
     change.replicas.retain(stays);

@@ -216,6 +216,21 @@ fn an_isr_change_is_refused_as_kafka_refuses_it() {
 }
 
 #[test]
+fn where_it_was_allowed_late_an_unclean_leader_is_found() {
+    let mut image = one_partition();
+    for id in [1, 2, 3] {
+        fence(&mut image, id, MIN_ISR_2);
+    }
+    unfence(&mut image, 1, MIN_ISR_2);
+    assert_eq!(state(&image).0, -1, "2 and 3 may have what 1 lacks");
+    let plan = plan_unclean_leaders(&image, 10, MIN_ISR_2);
+    assert!(plan.records.is_empty());
+    let plan = plan_unclean_leaders(&image, 10, UNCLEAN);
+    add(&mut image, plan.records);
+    assert_eq!(state(&image).0, 1);
+}
+
+#[test]
 fn elections_by_request() {
     let mut image = one_partition();
     let elect = |image: &MetadataImage, election, named: &[(&str, i32)]| {
