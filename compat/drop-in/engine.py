@@ -6,6 +6,7 @@ registry is asked: the base image is made with debootstrap.
 """
 
 import atexit
+import fcntl
 import os
 import shutil
 import signal
@@ -107,6 +108,14 @@ CMD ["zookeeper-server-start"]
 
 def build(scratch, binary):
     """An archive with the image under test and the stand-ins of others."""
+    os.makedirs(CACHE, exist_ok=True)
+    # Two runs at once must not build in each other's engine.
+    with open(os.path.join(CACHE, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build_alone(scratch, binary)
+
+
+def build_alone(scratch, binary):
     # Its layers are kept: packages are installed once.
     daemon = Daemon(f"{CACHE}/build", "--bridge=none", "--iptables=false", keep=True)
     if daemon.docker("image", "inspect", BASE, check=False).returncode:

@@ -35,7 +35,10 @@ def apache_nothing(row):
     c = row.box()
     c.start()
     seconds = c.ready()
-    row.check("ready within a second", lambda: within_a_second(seconds))
+    # What the proposal of apache/kafka-native (KIP-974) measured on its machine. No limit here: a
+    # busy machine is no bug.
+    print(f"   start script to ready: {seconds:.2f} s (the broker alone, KIP-974: 1.15 s in a JVM, "
+          "0.13 s native)")
     row.check("each line that is waited for, once", lambda: [
         has(str(c.log().count(line)), "1") for line in (
             "Transitioning from RECOVERY to RUNNING", "[KafkaServer id=1] started",
@@ -62,13 +65,6 @@ def apache_nothing(row):
         "netstat id mktemp date head tail cut tr find xargs env timeout nslookup; do "
         "command -v $p > /dev/null || echo missing $p; done") or None)
     row.check("SIGTERM ends it with 0", lambda: (c.signal("TERM"), c.end() or None)[1])
-
-
-def within_a_second(seconds):
-    # What the proposal of apache/kafka-native (KIP-974) measured on its machine.
-    print(f"   start script to ready: {seconds:.2f} s (the broker alone, KIP-974: 1.15 s in a JVM, "
-          "0.13 s native)")
-    return None if seconds < 1 else f"{seconds:.2f} s"
 
 
 HEALTH = [
@@ -128,6 +124,32 @@ def apache_ways(row):
                             "listeners=PLAINTEXT://:9092,CONTROLLER://:9093 --override "
                             "advertised.listeners=PLAINTEXT://localhost:9092"),
         c.ready(), works(c)) and None)
+
+
+def files(row):
+    """Files that people name, copy out, or change by sed before the start."""
+    c = row.box()
+    row.check("are there, and may be changed", lambda: c.exec(
+        "set -e; for d in /opt/kafka/config /etc/kafka; do for f in producer.properties "
+        "consumer.properties log4j2.yaml tools-log4j2.yaml log4j.properties server.properties; do "
+        "sed -i 's/nothing/else/' $d/$f; done; done; cd /opt/kafka/config; "
+        "sed -i 's/:9092/:19092/g' server.properties; test -f kraft/server.properties; "
+        "test -f kraft/broker.properties; test -f kraft/controller.properties; "
+        "test -d /opt/kafka/logs; test -d /opt/kafka/libs; test -d /etc/kafka/secrets") and None)
+    c.start("sh", "-c", "cd /opt/kafka && id=$(bin/kafka-storage.sh random-uuid) && "
+            "bin/kafka-storage.sh format -t=$id -c config/server.properties && "
+            "exec bin/kafka-server-start.sh config/server.properties")
+    row.check("the sample as it was changed", lambda: (
+        c.ready(), works(c, "--bootstrap-server localhost:19092")) and None)
+    row.check("a client's file", lambda: c.exec(
+        "echo x | kafka-console-producer.sh --bootstrap-server localhost:19092 --topic f "
+        "--command-config /opt/kafka/config/producer.properties") and None)
+    c = row.box()
+    c.start("sh", "-c", "cd /opt/kafka/config && kafka-server-start.sh controller.properties & "
+            "kafka-server-start.sh /opt/kafka/config/broker.properties")
+    row.check("a controller and a broker by their samples", lambda: (
+        c.wait_log("(?s)(Kafka Server started.*){2}"), c.exec(
+            f"kafka-metadata-quorum.sh {B} describe --status")) and None)
 
 
 def cp_scripts(row):
@@ -310,6 +332,7 @@ ROWS = {
     "apache": apache_nothing,
     "apache before": apache_before,
     "apache ways": apache_ways,
+    "files": files,
     "cp": cp_scripts,
     "confluent-local": confluent_local,
     "bitnami": bitnami,
