@@ -287,9 +287,11 @@ impl Fetch {
             }) => {
                 // So that followers know soon what is committed: one of them leads next.
                 read.urgent |= partition.owes_high_watermark(self.replica_id);
+                // What is held back is not waited for either: it comes with a later fetch.
+                let is_held_back = partition.holds_back(self.replica_id);
                 FetchedPartition {
                     diverging_epoch,
-                    records,
+                    records: records.filter(|_| !is_held_back),
                     ..fetched(partition.topic_partition.partition, &watermarks)
                 }
             }
@@ -436,6 +438,7 @@ impl Fetch {
                 && fetched.error == ErrorCode::None
             {
                 partition.tell_replica(self.replica_id, fetched.high_watermark);
+                partition.sent_to_replica(fetched.records_bytes() as u64);
             }
         }
     }

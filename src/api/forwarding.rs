@@ -6,8 +6,9 @@ use bytes::Bytes;
 use super::ApiRow;
 use crate::wire::{self, Value};
 
-/// CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, DescribeQuorum, UnregisterBroker.
-const FORWARDED: [i16; 6] = [19, 20, 37, 43, 55, 64];
+/// CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, AlterPartitionReassignments,
+/// ListPartitionReassignments, DescribeQuorum, UnregisterBroker.
+const FORWARDED: [i16; 8] = [19, 20, 37, 43, 45, 46, 55, 64];
 /// AlterConfigs and IncrementalAlterConfigs: unless they are about the broker's own loggers.
 const ALTER_CONFIGS: [i16; 2] = [33, 44];
 /// `ConfigResource.Type.BROKER_LOGGER`

@@ -37,7 +37,7 @@ pub use forwarding::is_forwarded;
 pub use internal_topics::{CONSUMER_OFFSETS, TRANSACTION_STATE};
 pub use isr_controller::ControllerIsr;
 pub use lifecycle::{Beat, LifecycleError, heartbeat, register as register_broker};
-pub use node::{Controllers, Coordinators, Node};
+pub use node::{Coordinators, Node, Peers};
 pub use rules::of_image as rules_of_image;
 pub use told::is_loopback;
 
@@ -138,6 +138,8 @@ apis! {
     42 DeleteGroups            delete_groups             0 0 3  Alone Long, values from 3;
     43 ElectLeaders            elect_leaders             0 0 2  Alone Long;
     44 IncrementalAlterConfigs incremental_alter_configs 0 0 1  Alone Long;
+    45 AlterPartitionReassignments alter_partition_reassignments 0 0 1 Alone Long;
+    46 ListPartitionReassignments list_partition_reassignments 0 0 0 Alone Long;
     47 OffsetDelete            offset_delete             0 0 0  Alone Long;
     55 DescribeQuorum          describe_quorum           0 0 2  Alone Long;
     56 AlterPartition          alter_partition           2 2 3  Alone Long;

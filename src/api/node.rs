@@ -19,7 +19,7 @@ use crate::machine::fetch_session::FetchSessionCache;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 use crate::metadata::{MetadataImage, Plan, PlanError};
 use crate::partition::{Partition, Partitions};
-use crate::peer::ControllerChannel;
+use crate::peer::{BrokerChannels, ControllerChannel};
 use crate::quorum::{Endpoint, HostDraw, Quorum, QuorumError};
 use crate::types::{BrokerId, ErrorCode, TopicId};
 
@@ -39,13 +39,14 @@ pub struct Coordinators {
     pub producer_ids: Arc<BlockProducerIds>,
 }
 
-/// The ways to the active controller, and what this node does as one.
-pub struct Controllers {
+/// The ways to other nodes, and what this node does as a controller.
+pub struct Peers {
     pub endpoint: Arc<Endpoint>,
     /// For what this broker asks for itself.
     pub channel: Arc<ControllerChannel>,
     /// For what clients ask for: a slow request must not hold up the others.
     pub forwarding: Arc<ControllerChannel>,
+    pub brokers: Arc<BrokerChannels>,
 }
 
 /// Everything a handler may touch. One per process.
@@ -63,6 +64,8 @@ pub struct Node {
     pub endpoint: Arc<Endpoint>,
     pub channel: Arc<ControllerChannel>,
     pub forwarding: Arc<ControllerChannel>,
+    /// The ways to the other brokers.
+    pub brokers: Arc<BrokerChannels>,
     /// Of the brokers, while this node is the active controller.
     pub sessions: Mutex<BrokerSessions>,
     /// For requests that take long.
@@ -80,7 +83,7 @@ impl Node {
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
-        controllers: Controllers,
+        peers: Peers,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -98,9 +101,10 @@ impl Node {
             markers: coordinators.markers,
             producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
-            endpoint: controllers.endpoint,
-            channel: controllers.channel,
-            forwarding: controllers.forwarding,
+            endpoint: peers.endpoint,
+            channel: peers.channel,
+            forwarding: peers.forwarding,
+            brokers: peers.brokers,
             sessions: Mutex::default(),
             turns: Turns::default(),
             reach: Reach::default(),

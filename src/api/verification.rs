@@ -11,19 +11,23 @@ use bytes::Bytes;
 use kafka_protocol::messages::produce_request::ProduceRequest;
 
 use super::context::Context;
+use super::internal_topics::TRANSACTION_STATE;
 use super::{Node, txn_request};
 use crate::log::Verified;
 use crate::machine::transaction::{
     AddPartitions, ProducerIdAndEpoch, TransactionVersion, TransactionalId, VerifyPartitions,
 };
 use crate::partition::Partition;
+use crate::peer::AddPartitionsCall;
 use crate::record::BatchHeader;
-use crate::types::{ErrorCode, TopicId, TopicPartition};
+use crate::types::{BrokerId, ErrorCode, TopicId, TopicPartition};
 
 /// From this version of Produce on partitions become part of a transaction by being written to.
 const VERSION_ADDS: i16 = 12;
 /// From this version of Produce on clients know TRANSACTION_ABORTABLE.
 const VERSION_ABORTABLE: i16 = 11;
+/// How long another broker may take to answer (its `request.timeout.ms`).
+const REQUEST_MAX: Duration = Duration::from_secs(30);
 
 /// What the client of a request understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,19 +47,26 @@ pub struct Question {
     pub answers: Answers,
 }
 
-/// Asks the coordinator; one code for each partition.
+/// Asks the coordinator, wherever it is; one code for each partition.
 pub async fn ask(node: &Node, question: Question) -> BTreeMap<TopicPartition, ErrorCode> {
     let answers = question.answers;
-    let errors = match answers {
-        Answers::Adds => add(node, question).await,
-        Answers::Old | Answers::Abortable => {
-            let verify = VerifyPartitions {
-                transactional_id: question.transactional_id,
-                producer: question.producer,
-                partitions: question.partitions,
-            };
-            node.transactions.verify(verify).await
-        }
+    let errors = match coordinator_of(node, &question.transactional_id) {
+        None => txn_request::all(question.partitions, ErrorCode::CoordinatorNotAvailable),
+        Some(broker) if broker != node.broker_id => match answers {
+            Answers::Adds => retried(node, &question, || elsewhere(node, broker, &question)).await,
+            Answers::Old | Answers::Abortable => elsewhere(node, broker, &question).await,
+        },
+        Some(_) => match answers {
+            Answers::Adds => retried(node, &question, || here(node, &question)).await,
+            Answers::Old | Answers::Abortable => {
+                let verify = VerifyPartitions {
+                    transactional_id: question.transactional_id,
+                    producer: question.producer,
+                    partitions: question.partitions,
+                };
+                node.transactions.verify(verify).await
+            }
+        },
     };
     let told = |error| match error {
         ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,
@@ -68,30 +79,84 @@ pub async fn ask(node: &Node, question: Question) -> BTreeMap<TopicPartition, Er
         .collect()
 }
 
+fn coordinator_of(node: &Node, transactional_id: &str) -> Option<BrokerId> {
+    let partition = node.transactions.partition_for(transactional_id);
+    let image = node.image();
+    let known = image.partition(TRANSACTION_STATE, partition)?;
+    known.has_leader().then_some(known.leader)
+}
+
 /// The transaction before may not be complete yet: that is waited for, for a moment.
-async fn add(node: &Node, question: Question) -> BTreeMap<TopicPartition, ErrorCode> {
+async fn retried<F>(
+    node: &Node,
+    question: &Question,
+    add: impl Fn() -> F,
+) -> BTreeMap<TopicPartition, ErrorCode>
+where
+    F: Future<Output = BTreeMap<TopicPartition, ErrorCode>>,
+{
     let transaction = node.config().broker.transaction.clone();
     let pause_ms = transaction.add_partitions_to_txn_retry_backoff_ms.max(1) as u64;
     let mut left_ms = transaction
         .add_partitions_to_txn_retry_backoff_max_ms
         .max(0) as u64;
     loop {
-        let added = node
-            .transactions
-            .add_partitions(AddPartitions {
-                transactional_id: question.transactional_id.clone(),
-                producer: question.producer,
-                partitions: question.partitions.clone(),
-                client_transaction_version: TransactionVersion::V2,
-            })
-            .await;
-        if added == Err(ErrorCode::ConcurrentTransactions) && left_ms >= pause_ms {
-            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
-            left_ms -= pause_ms;
-            continue;
+        let errors = add().await;
+        let is_early = errors
+            .values()
+            .any(|e| *e == ErrorCode::ConcurrentTransactions);
+        if !is_early || left_ms < pause_ms || question.partitions.is_empty() {
+            return errors;
         }
-        let error = added.err().unwrap_or(ErrorCode::None);
-        return txn_request::all(question.partitions, error);
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+        left_ms -= pause_ms;
+    }
+}
+
+/// Adds the partitions, as the coordinator.
+async fn here(node: &Node, question: &Question) -> BTreeMap<TopicPartition, ErrorCode> {
+    let added = node.transactions.add_partitions(AddPartitions {
+        transactional_id: question.transactional_id.clone(),
+        producer: question.producer,
+        partitions: question.partitions.clone(),
+        client_transaction_version: TransactionVersion::V2,
+    });
+    let error = added.await.err().unwrap_or(ErrorCode::None);
+    txn_request::all(question.partitions.clone(), error)
+}
+
+/// Asks the coordinator on another broker.
+async fn elsewhere(
+    node: &Node,
+    coordinator: BrokerId,
+    question: &Question,
+) -> BTreeMap<TopicPartition, ErrorCode> {
+    let call = AddPartitionsCall {
+        transactional_id: question.transactional_id.to_string(),
+        producer_id: question.producer.producer_id,
+        producer_epoch: question.producer.producer_epoch,
+        verify_only: question.answers != Answers::Adds,
+        partitions: question.partitions.clone(),
+    };
+    let answered = async {
+        let connection = node.brokers.connection(coordinator).await?;
+        connection.add_partitions_to_txn(&call, REQUEST_MAX).await
+    };
+    match answered.await {
+        Ok(mut errors) => {
+            for at in &question.partitions {
+                let missing = ErrorCode::UnknownServerError;
+                errors.entry(at.clone()).or_insert(missing);
+            }
+            errors
+        }
+        Err(error) => {
+            tracing::info!(
+                coordinator = coordinator.0,
+                "transactions not verified: {error}"
+            );
+            txn_request::all(question.partitions.clone(), ErrorCode::NetworkException)
+        }
     }
 }
 
@@ -116,6 +181,7 @@ impl NotVerified {
                 message: not_known,
             },
             ErrorCode::CoordinatorLoadInProgress
+            | ErrorCode::NetworkException
             | ErrorCode::CoordinatorNotAvailable
             | ErrorCode::NotCoordinator => NotVerified {
                 error: ErrorCode::NotEnoughReplicas,

@@ -15,6 +15,7 @@ use super::codec::Handled;
 use super::context::Context;
 use super::{txn_request, view};
 use crate::coordinator::transaction::Marker;
+use crate::host::tasks;
 use crate::machine::transaction::{TransactionResult, TransactionVersion};
 use crate::types::{ErrorCode, LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition};
 use crate::wire::Value;
@@ -56,23 +57,42 @@ pub fn handle_values(context: Context, request: Value) -> Handled<Value> {
     })
 }
 
+/// All are appended before any is waited for: they are replicated together.
 async fn write_all(context: &Context, wanted: Vec<Wanted>) -> Vec<Written> {
-    let mut written = Vec::with_capacity(wanted.len());
+    let mut started = Vec::with_capacity(wanted.len());
     for Wanted { marker, topics } in wanted {
-        let mut done = Vec::with_capacity(topics.len());
-        for (topic, indexes) in topics {
-            let mut partitions = Vec::with_capacity(indexes.len());
-            for partition in indexes {
-                let topic = topic.clone();
-                let at = TopicPartition { topic, partition };
-                let error = context.node.markers.write_one(marker, &at).await;
+        let begin = |topic: &Arc<str>, partition: i32| {
+            let topic = topic.clone();
+            let at = TopicPartition { topic, partition };
+            let markers = context.node.markers.clone();
+            tasks::poll_once(Box::pin(
+                async move { markers.write_one(marker, &at).await },
+            ))
+        };
+        let topics = topics.into_iter().map(|(topic, indexes)| {
+            let indexes = indexes.into_iter();
+            let partitions: Vec<_> = indexes.map(|index| (index, begin(&topic, index))).collect();
+            (topic, partitions)
+        });
+        started.push((marker.producer.producer_id, topics.collect::<Vec<_>>()));
+    }
+    let mut written = Vec::with_capacity(started.len());
+    for (producer_id, begun) in started {
+        let mut topics = Vec::with_capacity(begun.len());
+        for (topic, begun) in begun {
+            let mut partitions = Vec::with_capacity(begun.len());
+            for (partition, outcome) in begun {
+                let error = match outcome {
+                    Ok(error) => error,
+                    Err(replicating) => replicating.await,
+                };
                 partitions.push((partition, error));
             }
-            done.push((topic, partitions));
+            topics.push((topic, partitions));
         }
         written.push(Written {
-            producer_id: marker.producer.producer_id,
-            topics: done,
+            producer_id,
+            topics,
         });
     }
     written

@@ -12,6 +12,7 @@
 
 mod advertised;
 mod background;
+mod elections;
 mod error;
 mod lifecycle;
 mod log_output;

@@ -11,19 +11,20 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
+use super::elections::start_elections;
 use super::lifecycle::{Lifecycle, start_controller};
 use super::registration::{end_points, register, registration, unfence};
 use super::role::Role;
 use super::storage;
 use super::transactions::TransactionServices;
-use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Controllers, Node};
+use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Node, Peers};
 use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
-use crate::peer::{ControllerChannel, LocalController};
+use crate::peer::{BrokerChannels, ControllerChannel, LocalController};
 use crate::quorum::{Endpoint, Quorum, QuorumError};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
@@ -99,10 +100,13 @@ impl Broker {
             channel.answer_locally(Arc::downgrade(&local));
             channel
         };
-        let controllers = Controllers {
+        let surroundings = partitions.surroundings().clone();
+        let brokers = BrokerChannels::new(&format!("broker-{node_id}"), surroundings);
+        let peers = Peers {
             endpoint,
             channel: channel("broker"),
             forwarding: channel("forwarding"),
+            brokers: Arc::new(brokers),
         };
         let services = TransactionServices {
             broker_id: node_id,
@@ -110,7 +114,8 @@ impl Broker {
             clock: &clock,
             quorum: &quorum,
             partitions: &partitions,
-            channel: &controllers.channel,
+            channel: &peers.channel,
+            brokers: &peers.brokers,
         };
         let coordinators = services.coordinators(groups);
         let loaded = {
@@ -131,12 +136,13 @@ impl Broker {
             quorum,
             partitions,
             coordinators,
-            controllers,
+            peers,
         );
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
         pipeline.serve(&node);
         if node.quorum.has_other_nodes() {
             start_controller(&node, &stopping);
+            start_elections(&node, &stopping);
         }
         let advertised = end_points(&node.config(), &bound.ports());
         let mut epoch = BrokerEpoch::NONE;

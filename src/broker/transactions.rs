@@ -10,13 +10,13 @@ use crate::config::NodeConfig;
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
 use crate::coordinator::transaction::{
-    BlockProducerIds, LocalMarkers, TransactionCoordinator, TransactionSettings,
+    BlockProducerIds, ClusterMarkers, LocalMarkers, TransactionCoordinator, TransactionSettings,
 };
 use crate::host::Clock;
 use crate::machine::transaction::{TransactionConfig, TransactionVersion};
 use crate::metadata::MetadataImage;
 use crate::partition::Partitions;
-use crate::peer::ControllerChannel;
+use crate::peer::{BrokerChannels, ControllerChannel};
 use crate::quorum::Quorum;
 use crate::record::Compression;
 use crate::types::BrokerId;
@@ -33,6 +33,8 @@ pub struct TransactionServices<'a> {
     pub quorum: &'a Arc<Quorum>,
     pub partitions: &'a Arc<Partitions>,
     pub channel: &'a Arc<ControllerChannel>,
+    /// The ways to the other brokers.
+    pub brokers: &'a Arc<BrokerChannels>,
 }
 
 impl TransactionServices<'_> {
@@ -63,7 +65,7 @@ impl TransactionServices<'_> {
             log,
             clock.clone(),
             producer_ids.clone(),
-            markers.clone(),
+            ClusterMarkers::new(quorum.clone(), markers.clone(), self.brokers.clone()),
             self.settings(),
         );
         partitions.observe(TRANSACTION_STATE, transactions.clone());

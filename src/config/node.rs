@@ -165,6 +165,11 @@ impl NodeConfig {
         self.layers.written(name)
     }
 
+    /// Whether the operator has set this name.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.layers.given.contains_key(name)
+    }
+
     /// The static values by name, each with its origin: what the start logs. Secrets are hidden,
     /// and strangers too, since they may be secrets.
     pub fn given(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {

@@ -52,7 +52,6 @@ config_table! {
         "How long a record may wait before it is forced to disk.";
     List "follower.replication.throttled.replicas" = "", [ThrottledReplicas], Medium, Resource
         => follower_replication_throttled_replicas: ThrottledReplicas,
-        no_effect "replication is not throttled yet",
         "Replicas whose copying is throttled at the follower: * or partition:broker pairs.";
     Int "index.interval.bytes" = "4096", [AtLeast(0)], Medium, Resource
         from ["log.index.interval.bytes" Same]
@@ -63,7 +62,6 @@ config_table! {
         "The segment size without its lower limit, for tests.";
     List "leader.replication.throttled.replicas" = "", [ThrottledReplicas], Medium, Resource
         => leader_replication_throttled_replicas: ThrottledReplicas,
-        no_effect "replication is not throttled yet",
         "Replicas whose copying is throttled at the leader: * or partition:broker pairs.";
     Long "local.retention.bytes" = "-2", [AtLeast(-2)], Medium, Resource
         from ["log.local.retention.bytes" Same]

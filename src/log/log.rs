@@ -58,7 +58,8 @@ impl Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
     pub guard: VerificationGuard,
-    /// Transactions v2: a producer that is not known here starts with sequence 0.
+    /// Transactions v2: a producer that is not known here starts with sequence 0, and the guard
+    /// is of no use: each transaction has an epoch of its own.
     pub starts_at_zero: bool,
 }
 

@@ -187,7 +187,12 @@ impl Producers {
             }
             return Ok(Verdict::New);
         }
-        if let Origin::Transaction(Verified { guard, .. }) = origin
+        // In version 2 a marker ends the epochs below its own: what it should keep out was refused
+        // above. The marker of the transaction before may come between the guard and this.
+        if let Origin::Transaction(Verified {
+            guard,
+            starts_at_zero: false,
+        }) = origin
             && !(is_open && epoch == producer.epoch)
             && guard.0 != producer.markers_count
         {

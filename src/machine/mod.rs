@@ -1,6 +1,7 @@
 //! PURE state machines: fetch sessions, groups, replica sets, transactions.
 
 pub mod broker_sessions;
+pub mod byte_rate;
 pub mod fetch_session;
 pub mod fetch_session_client;
 pub mod group;

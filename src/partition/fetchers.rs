@@ -173,11 +173,10 @@ async fn run(running: Arc<Running>, source: Arc<dyn ReplicaSource>, around: Arc<
             fetcher.request(now, around.broker_epoch().0)
         };
         let Some(call) = call else {
-            let retry_at = running.fetcher.lock().retry_at();
             // What cannot be fetched although it need not wait is not followed any more: whoever
             // changed that brings news.
+            let retry_at = running.fetcher.lock().retry_at(now);
             let wait = retry_at.map_or(IDLE_MAX, |at| at.saturating_sub(now));
-            let wait = if wait.is_zero() { IDLE_MAX } else { wait };
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = running.news.notified() => {}

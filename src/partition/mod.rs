@@ -12,6 +12,7 @@ mod registry;
 mod replication;
 mod source;
 mod surroundings;
+mod throttles;
 mod waiters;
 
 pub use effective::{PartitionConfig, overrides_of};

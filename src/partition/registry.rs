@@ -26,7 +26,8 @@ use crate::config::NodeConfig;
 use crate::host::Clock;
 use crate::log::{Deletion, LoadOptions, Loaded, Log, LogDir, LogDirError, LogError};
 use crate::metadata::{
-    ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration, TopicImage,
+    ConfigResource, ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration,
+    TopicImage,
 };
 use crate::types::{
     BrokerId, Offset, TimestampMs, TopicId, TopicName, TopicPartition, with_causes,
@@ -223,6 +224,12 @@ impl Partitions {
         if delta.everything || !delta.brokers.is_empty() {
             let listener = &node.listeners.inter_broker_name;
             self.surroundings.learn_brokers(image, listener);
+        }
+        let of_broker =
+            |resource: &ConfigResource| resource.resource_type == ConfigResourceType::Broker;
+        if delta.everything || delta.configs.iter().any(of_broker) {
+            let (this_broker, now) = (self.surroundings.this_broker, self.clock.monotonic());
+            self.surroundings.throttles.learn(image, this_broker, now);
         }
         let lag_ms = node.broker.replication.replica_lag_time_max_ms;
         self.surroundings.set_lag_max_ms(lag_ms);

@@ -10,9 +10,11 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
 use super::isr_changes::IsrChanges;
+use super::throttles::Throttles;
 use crate::host::Clock;
 use crate::log::Log;
 use crate::metadata::{BrokerEpoch, MetadataImage};
+use crate::peer::{Address, BrokerFinder};
 use crate::types::{BrokerId, LeaderEpoch};
 
 /// A registered broker.
@@ -32,6 +34,7 @@ pub struct Surroundings {
     pub this_broker: BrokerId,
     pub clock: Arc<dyn Clock>,
     pub isr_changes: IsrChanges,
+    pub throttles: Throttles,
     /// Takes logs that began a new segment: the old one is to be flushed, aside.
     pub rolled: mpsc::UnboundedSender<Arc<Log>>,
     broker_epoch: AtomicI64,
@@ -49,6 +52,7 @@ impl Surroundings {
             this_broker,
             clock,
             isr_changes: IsrChanges::default(),
+            throttles: Throttles::default(),
             rolled,
             broker_epoch: AtomicI64::new(BrokerEpoch::NONE.0),
             brokers: ArcSwap::default(),
@@ -115,6 +119,14 @@ impl Surroundings {
     pub fn set_lag_max_ms(&self, lag_ms: i64) {
         self.replica_lag_time_max_ms
             .store(lag_ms, Ordering::Relaxed);
+    }
+}
+
+impl BrokerFinder for Surroundings {
+    fn broker_address(&self, broker: BrokerId) -> Option<Address> {
+        let brokers = self.brokers.load();
+        let (host, port) = brokers.get(&broker)?.address.as_ref()?;
+        Some(Address::new(host, *port))
     }
 }
 

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use crate::host::tasks;
 use crate::types::ErrorCode;
-use crate::wire;
+use crate::wire::{self, Value};
 
 use super::address::Address;
 use super::error::PeerError;
@@ -277,6 +277,41 @@ impl Connection {
         request_timeout: Duration,
     ) -> Result<Q::Response, PeerError> {
         self.send(request, request_timeout)?.answer().await
+    }
+
+    /// Sends a request of a version that the codec lacks, as a tree.
+    pub async fn call_value(
+        &self,
+        api_key: i16,
+        version: i16,
+        request: &Value,
+        request_timeout: Duration,
+    ) -> Result<Value, PeerError> {
+        let api = wire::api(api_key).expect("only APIs of the table are asked");
+        let theirs = self.versions.apis.get(&api_key);
+        if !theirs.is_some_and(|range| (range.min..=range.max).contains(&version)) {
+            return Err(PeerError::Unsupported {
+                address: self.address.clone(),
+                api: api.name,
+            });
+        }
+        let answer = self.queue_frame(|correlation_id| {
+            frames::encode_value(
+                Spoken { api, version },
+                correlation_id,
+                &self.client_id,
+                request,
+            )
+        })?;
+        let frame = self.wait(answer, api.name, request_timeout).await?;
+        let decoded = wire::decode_response(api_key, version, &frame);
+        let (_, value) = decoded.map_err(|source| PeerError::Malformed {
+            address: self.address.clone(),
+            api: api.name,
+            version,
+            source,
+        })?;
+        Ok(value)
     }
 
     fn spoken(&self, api_key: i16, version_max: i16) -> Result<Spoken, PeerError> {

@@ -56,6 +56,27 @@ pub(super) fn encode<Q: Encodable>(
     Ok(frame.freeze())
 }
 
+/// As [`encode`], of a tree.
+pub(super) fn encode_value(
+    spoken: Spoken,
+    correlation_id: i32,
+    client_id: &str,
+    request: &wire::Value,
+) -> Result<Bytes, PeerError> {
+    let failed = || PeerError::Encode {
+        api: spoken.api.name,
+        version: spoken.version,
+    };
+    let (key, version) = (spoken.api.key, spoken.version);
+    let whole = wire::encode_request(key, version, correlation_id, Some(client_id), request);
+    let whole = whole.map_err(|_| failed())?;
+    let length = i32::try_from(whole.len()).map_err(|_| failed())?;
+    let mut frame = BytesMut::with_capacity(4 + whole.len());
+    frame.put_i32(length);
+    frame.put_slice(&whole);
+    Ok(frame.freeze())
+}
+
 /// Reads one frame, without its length. `Ok(None)`: the other side has closed.
 pub(super) async fn read_frame(
     from: &mut (impl AsyncRead + Unpin),

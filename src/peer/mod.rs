@@ -17,6 +17,7 @@
 
 mod address;
 mod broker;
+mod broker_channels;
 mod client;
 mod connection;
 mod controller_channel;
@@ -27,10 +28,12 @@ mod private;
 mod probe;
 mod replica_fetch;
 mod retry;
+mod transactions;
 mod versions;
 
 pub use address::{Address, AddressError, parse_bootstrap};
 pub use broker::Broker;
+pub use broker_channels::{BrokerChannels, BrokerFinder};
 pub use client::{Client, ClientConfig, CoordinatorKind};
 pub use connection::{Connection, Pending};
 pub use controller_channel::{
@@ -41,11 +44,13 @@ pub use error::PeerError;
 pub use metadata::{ClusterView, PartitionView, TopicView};
 pub use private::{
     FORWARD, METADATA_FETCH, OWN_VERSIONS, PRIVATE_APIS, PrivateApi, PrivateRequest, QUORUM_HELLO,
-    QUORUM_JOIN, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE, own_versions, private_api,
+    QUORUM_JOIN, QUORUM_PRE_VOTE, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE,
+    own_versions, private_api,
 };
-pub use probe::is_gone;
+pub use probe::{Sign, is_gone, sign_of_life};
 pub use replica_fetch::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 pub use retry::Backoff;
+pub use transactions::{AddPartitionsCall, MarkerCall, PartitionErrors};
 pub use versions::{Range, Versions};
 
 #[cfg(test)]

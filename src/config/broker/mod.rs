@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::table::Table;
-use super::{Row, Value};
+use super::{Row, ThrottleConfig, Value};
 
 macro_rules! areas {
     ($($area:ident: $struct:ident,)*) => {
@@ -95,6 +95,8 @@ pub fn broker_rows() -> impl Iterator<Item = &'static Row> {
     BY_NAME.values().copied()
 }
 
+/// A broker's row, or that of a throttle.
 pub fn broker_row(name: &str) -> Option<&'static Row> {
-    BY_NAME.get(name).copied()
+    let throttle = || ThrottleConfig::ROWS.iter().find(|row| row.name == name);
+    BY_NAME.get(name).copied().or_else(throttle)
 }

@@ -11,7 +11,7 @@ config_table! {
     Boolean "unclean.leader.election.enable" = "false", [Any], High, ClusterWide
         "Let a replica lead that may lack records when no other is left.";
     Long "unclean.leader.election.interval.ms" = "300000", [AtLeast(1)], Medium internal, ReadOnly
-        no_effect "such an election is held when a replica comes or goes",
+        => unclean_leader_election_interval_ms: i64,
         "How often partitions without a leader are looked at for such an election.";
     Boolean "auto.leader.rebalance.enable" = "true", [Any], High, ReadOnly
         => auto_leader_rebalance_enable: bool,

@@ -18,6 +18,7 @@
 //!    the completion are written by the task of the EndTxn, before its answer leaves: the next
 //!    transaction of the client never meets CONCURRENT_TRANSACTIONS.
 
+mod cluster_markers;
 mod coordinator;
 mod local_markers;
 mod machine;
@@ -27,6 +28,7 @@ mod producer_ids;
 #[cfg(test)]
 mod tests;
 
+pub use cluster_markers::ClusterMarkers;
 pub use coordinator::{TransactionCoordinator, TransactionSettings};
 pub use local_markers::{LocalMarkers, Marker};
 pub use machine::{ListTransactions, ProducerIdSource};

@@ -69,6 +69,27 @@ fn a_producer_of_version_2_that_is_not_known_starts_at_zero() {
 }
 
 #[test]
+fn in_version_2_the_marker_before_may_come_after_the_guard() {
+    let fixture = Fixture::new(LogConfig::default());
+    let log = fixture.log();
+    fixture.append(transactional(1, 3, 0, 1));
+    let guard = log.producer_txn(ProducerId(1)).guard;
+    let end = marker(1, 4, MarkerType::Commit, 0);
+    log.append_as_leader(end, &marker_by(Origin::MarkerV2))
+        .unwrap();
+    let next = || transactional(1, 4, 0, 1);
+    let old = log.append_as_leader(next(), &verified(guard, false));
+    assert!(matches!(old, Err(AppendError::InvalidTxnState { .. })));
+    log.append_as_leader(next(), &verified(guard, true))
+        .unwrap();
+    let late = log.append_as_leader(transactional(1, 3, 1, 1), &verified(guard, true));
+    assert!(matches!(
+        late,
+        Err(AppendError::InvalidProducerEpoch { .. })
+    ));
+}
+
+#[test]
 fn a_marker_of_version_2_may_come_again_until_the_next_transaction_begins() {
     let fixture = Fixture::new(LogConfig::default());
     let log = fixture.log();

@@ -53,6 +53,11 @@ impl PartitionRegistration {
         self.rare.as_ref().map_or(&[], |r| &r.adding_replicas)
     }
 
+    /// Whether its replicas are on their way to others.
+    pub fn is_reassigning(&self) -> bool {
+        !self.adding_replicas().is_empty() || !self.removing_replicas().is_empty()
+    }
+
     pub fn eligible_leader_replicas(&self) -> &[BrokerId] {
         let rare = self.rare.as_ref();
         rare.map_or(&[], |r| &r.eligible_leader_replicas)

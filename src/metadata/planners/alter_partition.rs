@@ -59,10 +59,11 @@ pub fn plan_alter_partitions(
             }),
         );
     }
-    // Those whose leader changed with it: the leader must look at the metadata.
-    for (result, asked) in answer.iter_mut().zip(partitions) {
-        if let Ok(altered) = result
-            && altered.leader_epoch != asked.leader_epoch
+    // A reassignment that this completes may take the lead away from who asked.
+    for result in &mut answer {
+        if result
+            .as_ref()
+            .is_ok_and(|altered| altered.leader != broker)
         {
             *result = Err(ErrorCode::NewLeaderElected);
         }

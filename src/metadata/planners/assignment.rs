@@ -3,7 +3,43 @@
 use crate::metadata::{MetadataImage, PlanError};
 use crate::types::{BrokerId, ErrorCode};
 
-/// Checks the replicas that a client gave for one partition. `replication_factor` is that of the
+const INCLUDES: &str = "The manual partition assignment includes";
+
+fn refuse(message: String) -> PlanError {
+    PlanError::new(ErrorCode::InvalidReplicaAssignment, message)
+}
+
+/// Whether these brokers may have a replica each.
+pub(super) fn check_replicas(
+    image: &MetadataImage,
+    replicas: &[BrokerId],
+) -> Result<(), PlanError> {
+    if replicas.is_empty() {
+        return Err(refuse(format!("{INCLUDES} an empty replica list.")));
+    }
+    let mut sorted = replicas.to_vec();
+    sorted.sort();
+    for (i, broker) in sorted.iter().enumerate() {
+        let Some(registration) = image.broker(*broker) else {
+            return Err(refuse(format!(
+                "{INCLUDES} broker {broker}, but no such broker is registered."
+            )));
+        };
+        if registration.is_cordoned() {
+            return Err(refuse(format!(
+                "{INCLUDES} broker {broker}, but all its log directories are cordoned."
+            )));
+        }
+        if i > 0 && sorted[i - 1] == *broker {
+            return Err(refuse(format!(
+                "{INCLUDES} the broker {broker} more than once."
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the replicas that a client gave for one new partition. `replication_factor` is that of the
 /// topic, if it is known yet.
 pub(super) fn check_assignment(
     image: &MetadataImage,
@@ -11,34 +47,11 @@ pub(super) fn check_assignment(
     replicas: &[BrokerId],
     replication_factor: Option<usize>,
 ) -> Result<(), PlanError> {
-    let refuse = |message: String| PlanError::new(ErrorCode::InvalidReplicaAssignment, message);
-    let includes = "The manual partition assignment includes";
-    if replicas.is_empty() {
-        return Err(refuse(format!("{includes} an empty replica list.")));
-    }
-    let mut sorted = replicas.to_vec();
-    sorted.sort();
-    for (i, broker) in sorted.iter().enumerate() {
-        let Some(registration) = image.broker(*broker) else {
-            return Err(refuse(format!(
-                "{includes} broker {broker}, but no such broker is registered."
-            )));
-        };
-        if registration.is_cordoned() {
-            return Err(refuse(format!(
-                "{includes} broker {broker}, but all its log directories are cordoned."
-            )));
-        }
-        if i > 0 && sorted[i - 1] == *broker {
-            return Err(refuse(format!(
-                "{includes} the broker {broker} more than once."
-            )));
-        }
-    }
+    check_replicas(image, replicas)?;
     let count = replicas.len();
     if let Some(expected) = replication_factor.filter(|expected| *expected != count) {
         return Err(refuse(format!(
-            "{includes} a partition with {count} replica(s), but this is not consistent with \
+            "{INCLUDES} a partition with {count} replica(s), but this is not consistent with \
              previous partitions, which have {expected} replica(s)."
         )));
     }

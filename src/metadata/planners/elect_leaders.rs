@@ -108,6 +108,30 @@ fn elect(
     })
 }
 
+/// The records that let any live replica lead where nobody leads and the topic allows it: it may
+/// have been allowed only after the last leader was lost. At most `count_max`.
+pub fn plan_unclean_leaders(
+    image: &MetadataImage,
+    count_max: usize,
+    rules_of: RulesOf<'_>,
+) -> Plan<()> {
+    let mut records = Vec::new();
+    for topic in image.topics() {
+        let leaderless = |(_, partition): &(i32, &PartitionRegistration)| !partition.has_leader();
+        for (index, partition) in topic.partitions.iter().filter(leaderless) {
+            if records.len() >= count_max || !rules_of(&topic.name).unclean {
+                break;
+            }
+            let election = Election::Unclean;
+            records.extend(elect(image, topic, index, partition, election, rules_of).ok());
+        }
+    }
+    Plan {
+        records,
+        answer: (),
+    }
+}
+
 /// The records that give partitions back to their preferred leaders where those may lead. At most
 /// `count_max`.
 pub fn plan_preferred_leaders(

@@ -16,6 +16,7 @@ mod elect_leaders;
 mod partition_change;
 mod placement;
 mod producer_ids;
+mod reassign;
 mod topic_name;
 
 pub use alter_partition::{
@@ -29,9 +30,12 @@ pub use configs::{config_change_records, config_replacement_records};
 pub use create_partitions::{MadePartitions, NewPartitions, plan_create_partitions};
 pub use create_topics::{CreatedTopic, CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 pub use delete_topics::{DeletedTopic, TopicRef, plan_delete_topics};
-pub use elect_leaders::{ElectedLeaders, plan_elect_leaders, plan_preferred_leaders};
+pub use elect_leaders::{
+    ElectedLeaders, plan_elect_leaders, plan_preferred_leaders, plan_unclean_leaders,
+};
 pub use partition_change::{Election, RulesOf, TopicRules};
 pub use producer_ids::{PRODUCER_ID_BLOCK, ProducerIdBlock, plan_allocate_producer_ids};
+pub use reassign::{Reassign, Reassigned, plan_reassign_partitions};
 pub use topic_name::check_topic_name;
 
 use crate::types::ErrorCode;

@@ -216,6 +216,21 @@ fn an_isr_change_is_refused_as_kafka_refuses_it() {
 }
 
 #[test]
+fn where_it_was_allowed_late_an_unclean_leader_is_found() {
+    let mut image = one_partition();
+    for id in [1, 2, 3] {
+        fence(&mut image, id, MIN_ISR_2);
+    }
+    unfence(&mut image, 1, MIN_ISR_2);
+    assert_eq!(state(&image).0, -1, "2 and 3 may have what 1 lacks");
+    let plan = plan_unclean_leaders(&image, 10, MIN_ISR_2);
+    assert!(plan.records.is_empty());
+    let plan = plan_unclean_leaders(&image, 10, UNCLEAN);
+    add(&mut image, plan.records);
+    assert_eq!(state(&image).0, 1);
+}
+
+#[test]
 fn elections_by_request() {
     let mut image = one_partition();
     let elect = |image: &MetadataImage, election, named: &[(&str, i32)]| {
@@ -265,7 +280,9 @@ impl Dice {
 /// 1. a leader is registered, active, a replica and in sync;
 /// 2. the ISR is never empty and of replicas, the ELR of replicas that are not in sync;
 /// 3. without unclean elections a leader is taken from those that were in sync or eligible before;
-/// 4. the leader epoch goes up when the leader changes, the partition epoch with every change.
+/// 4. the leader epoch goes up when the leader changes or a replica is taken away, the partition
+///    epoch with every change;
+/// 5. a reassignment leaves replicas.
 fn live(seed: u64, steps: u32, rules: RulesOf<'_>, unclean: bool) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut image = with_topics(running(5), &[new_topic("t", 4, 3), new_topic("u", 3, 2)]);
@@ -273,7 +290,7 @@ fn live(seed: u64, steps: u32, rules: RulesOf<'_>, unclean: bool) {
         let before = image.clone();
         let id = 1 + dice.below(5) as i32;
         let active = image.is_active(BrokerId(id));
-        match dice.below(6) {
+        match dice.below(7) {
             0 if active => fence(&mut image, id, rules),
             1 | 2 if !active => unfence(&mut image, id, rules),
             3 if active => {
@@ -282,11 +299,26 @@ fn live(seed: u64, steps: u32, rules: RulesOf<'_>, unclean: bool) {
                 plan.answer.unwrap();
                 add(&mut image, plan.records);
             }
+            4 => reassign(&mut image, &mut dice, rules),
             _ => change_isr(&mut image, &mut dice, rules),
         }
         let told = format!("seed {seed}, step {step}");
         check(&before, &image, unclean, &told);
     }
+}
+
+/// Other replicas for a partition of `t`, or the ones before.
+fn reassign(image: &mut MetadataImage, dice: &mut Dice, rules: RulesOf<'_>) {
+    let mut replicas: Vec<BrokerId> = (1..=5).map(BrokerId).collect();
+    replicas.retain(|_| dice.below(2) == 0);
+    let asked = Reassign {
+        topic: "t".into(),
+        partition: dice.below(4) as i32,
+        replicas: (dice.below(4) > 0).then_some(replicas),
+    };
+    // Refused, too, where there is nothing to cancel or nobody is named.
+    let plan = plan_reassign_partitions(image, &[asked], true, rules);
+    add(image, plan.records);
 }
 
 fn change_isr(image: &mut MetadataImage, dice: &mut Dice, rules: RulesOf<'_>) {
@@ -326,15 +358,19 @@ fn check(before: &MetadataImage, after: &MetadataImage, unclean: bool, told: &st
             assert!(elr.iter().all(|id| new.replicas.contains(id)), "{told}");
             assert!(!elr.iter().any(|id| new.isr.contains(id)), "{told}");
             let keeps = new.leader == old.leader;
+            let taken = old.replicas.iter().any(|id| !new.replicas.contains(id));
             if new.has_leader() {
                 assert!(new.isr.contains(&new.leader), "{told}");
                 assert!(keeps || after.is_active(new.leader), "{told}");
                 let was = old.isr.contains(&new.leader)
                     || old.eligible_leader_replicas().contains(&new.leader);
-                assert!(was || unclean, "{told}");
+                // The change of the ISR that completes a reassignment may bring its leader in.
+                assert!(was || unclean || taken, "{told}");
             }
             let raised = new.leader_epoch.0 - old.leader_epoch.0;
-            assert_eq!(raised, i32::from(!keeps), "{told}");
+            assert_eq!(raised, i32::from(!keeps || taken), "{told}");
+            let stays = |id: &BrokerId| !new.removing_replicas().contains(id);
+            assert!(new.replicas.iter().any(stays), "{told}");
             let changed = i32::from(new != old);
             assert_eq!(new.partition_epoch - old.partition_epoch, changed, "{told}");
         }

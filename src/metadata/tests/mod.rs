@@ -6,6 +6,7 @@ mod elections;
 mod partitions;
 mod placement;
 mod properties;
+mod reassign;
 mod topics;
 
 use std::sync::Arc;

@@ -561,8 +561,8 @@ impl World {
         let of_broker = |broker: &SimBroker| {
             let partition = broker.partition(index)?;
             let fetching = broker.fetching.iter();
-            let fetching =
-                fetching.map(|(leader, f)| (leader.0, f.in_flight, f.fetcher.retry_at()));
+            let fetching = fetching
+                .map(|(leader, f)| (leader.0, f.in_flight, f.fetcher.retry_at(Duration::ZERO)));
             let fetching: Vec<_> = fetching.collect();
             Some(format!(
                 "broker {} epoch {} applied {}: {:?}, ends at {}, {} committed, fetching {:?}\n",
