@@ -425,7 +425,7 @@ const CONFLICTS: &[(&str, &str)] = &[
     ),
     (
         "group.coordinator.rebalance.protocols=consumer",
-        "Disabling the 'classic' protocol is",
+        "group.coordinator.rebalance.protocols: disabling the 'classic' protocol is",
     ),
     (
         "max.connections.per.ip.overrides=foo",
@@ -463,7 +463,7 @@ fn an_error_between_values_names_the_place_of_each() {
     let loaded = NodeConfig::load(Sources {
         file: Some(parse_properties("server.properties", BASE).unwrap()),
         environment: Vec::new(),
-        arguments: argument_properties(["broker.id=9"].into_iter()).unwrap(),
+        arguments: argument_properties(["broker.id=9"]).unwrap(),
     });
     assert_eq!(
         errors(loaded),
