@@ -26,6 +26,12 @@ use crate::types::{BrokerId, Offset, TopicId, TopicName};
 /// How often files whose time has come are looked for.
 const DELETION_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How often at most recovery points are written because a log began a new segment.
+const RECOVERY_POINTS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether more cleaners are wanted.
+const CLEANERS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// How often logs are looked at whose topic has set `flush.ms`.
 const FLUSH_INTERVAL_MS_MAX: i64 = 500;
 
@@ -41,6 +47,7 @@ impl Background {
         changes: Subscription,
         rolled: mpsc::UnboundedReceiver<Arc<Log>>,
         stopping: &watch::Receiver<bool>,
+        has_crashed: bool,
     ) -> Background {
         let log = node.config().broker.log.clone();
         let after = |delay: Duration, interval: Duration, work: fn(&Node)| {
@@ -56,28 +63,28 @@ impl Background {
         let checkpoint_ms = log
             .log_flush_offset_checkpoint_interval_ms
             .min(log.log_flush_start_offset_checkpoint_interval_ms);
+        // What was recovered would be read again by the next recovery.
+        let checkpoint_delay = match has_crashed {
+            true => Duration::ZERO,
+            false => initial_delay,
+        };
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
-        let cleaner = Arc::new(Cleaner::default());
-        let cleaners = 0..node.config().broker.cleaner.log_cleaner_threads.max(0);
-        let cleaners = cleaners.map(|_| {
-            let work = clean(node.clone(), cleaner.clone(), stopping.clone());
-            tasks::spawn(work)
-        });
         let flush_ms = log
             .log_flush_scheduler_interval_ms
             .min(FLUSH_INTERVAL_MS_MAX);
-        let mut tasks = vec![
+        let tasks = vec![
             tasks::spawn(until(
                 stopping.clone(),
                 follow(node.clone(), image, changes),
             )),
-            tasks::spawn(until(stopping.clone(), flush_rolled(rolled))),
+            tasks::spawn(until(stopping.clone(), flush_rolled(node.clone(), rolled))),
+            tasks::spawn(clean_all(node.clone(), stopping.clone())),
             after(
                 initial_delay,
                 ms(log.log_retention_check_interval_ms),
                 apply_retention,
             ),
-            after(initial_delay, ms(i64::from(checkpoint_ms)), checkpoint),
+            after(checkpoint_delay, ms(i64::from(checkpoint_ms)), checkpoint),
             every(ms(watermarks_ms), |node| {
                 write_high_watermarks(&node.partitions)
             }),
@@ -90,7 +97,6 @@ impl Background {
                 node.partitions.run_deletions(node.clock.now_ms())
             }),
         ];
-        tasks.extend(cleaners);
         Background { tasks }
     }
 
@@ -213,24 +219,77 @@ pub fn with_dynamic(config: &NodeConfig, image: &MetadataImage, broker_id: Broke
 }
 
 /// Flushes logs that began a new segment: what lies in the old one is then safe from a power cut,
-/// and a recovery need not read it.
-async fn flush_rolled(mut rolled: mpsc::UnboundedReceiver<Arc<Log>>) {
-    while let Some(log) = rolled.recv().await {
-        let flushed = tasks::spawn_blocking(move || (log.checkpoint(), log)).await;
-        match flushed {
-            Ok((Ok(()), _)) => {}
-            Ok((Err(error), log)) => {
-                tracing::error!(topic_partition = %log.topic_partition(), "flush failed: {error}");
+/// and a recovery need not read it. For that the recovery points have to be on disk, too; they are
+/// written once in a while, as they are those of all logs.
+async fn flush_rolled(node: Arc<Node>, mut rolled: mpsc::UnboundedReceiver<Arc<Log>>) {
+    while let Some(first) = rolled.recv().await {
+        let mut logs = vec![first];
+        while let Ok(log) = rolled.try_recv() {
+            logs.push(log);
+        }
+        let node = node.clone();
+        let flushed = tasks::spawn_blocking(move || {
+            for log in logs {
+                if let Err(error) = log.checkpoint() {
+                    let topic_partition = log.topic_partition();
+                    tracing::error!(%topic_partition, "flush failed: {error}");
+                }
             }
-            Err(error) => tracing::error!("flushing failed: {error}"),
+            write_recovery_points(&node);
+        });
+        if let Err(error) = flushed.await {
+            tracing::error!("flushing failed: {error}");
+        }
+        tokio::time::sleep(RECOVERY_POINTS_INTERVAL).await;
+    }
+}
+
+fn write_recovery_points(node: &Node) {
+    let dirs = node.partitions.log_dirs().iter();
+    for dir in dirs.filter(|dir| dir.offline_reason().is_none()) {
+        if let Err(error) = dir.write_recovery_points() {
+            tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
         }
     }
 }
 
-/// Compacts for as long as there is something to compact, then rests. Nothing ends it but the stop
-/// of the node: a log that fails is left to later by [`Cleaner`], a panic is one more failure.
-async fn clean(node: Arc<Node>, cleaner: Arc<Cleaner>, mut stopping: watch::Receiver<bool>) {
+/// Runs `log.cleaner.threads` tasks that compact; their number may be altered at any time.
+async fn clean_all(node: Arc<Node>, mut stopping: watch::Receiver<bool>) {
+    let cleaner = Arc::new(Cleaner::default());
+    let mut running: Vec<JoinHandle<()>> = Vec::new();
     loop {
+        let wanted = cleaner_threads(&node);
+        running.retain(|task| !task.is_finished());
+        for place in running.len()..wanted {
+            let work = clean(node.clone(), cleaner.clone(), place, stopping.clone());
+            running.push(tasks::spawn(work));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(CLEANERS_INTERVAL) => {}
+            _ = stopping.wait_for(|stop| *stop) => break,
+        }
+    }
+    for task in running {
+        if let Err(error) = task.await {
+            tracing::error!("compaction failed: {error}");
+        }
+    }
+}
+
+fn cleaner_threads(node: &Node) -> usize {
+    node.config().broker.cleaner.log_cleaner_threads.max(0) as usize
+}
+
+/// Compacts for as long as there is something to compact, then rests. Nothing ends it but the stop
+/// of the node, or that fewer are wanted: a log that fails is left to later by [`Cleaner`], a panic
+/// is one more failure.
+async fn clean(
+    node: Arc<Node>,
+    cleaner: Arc<Cleaner>,
+    place: usize,
+    mut stopping: watch::Receiver<bool>,
+) {
+    while place < cleaner_threads(&node) {
         let (for_work, to_clean, stop) = (node.clone(), cleaner.clone(), stopping.clone());
         let cleaned = tasks::spawn_blocking(move || clean_next(&for_work, &to_clean, &stop)).await;
         if let Err(error) = &cleaned {

@@ -3,10 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::kafka_directory::KafkaDirectoryError;
 use crate::config::ConfigError;
 use crate::log::{LogDirError, LogError};
 use crate::partition::PartitionsError;
 use crate::quorum::QuorumError;
+use crate::types::with_causes;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -39,12 +41,14 @@ pub enum StartError {
         found: String,
         expected: String,
     },
-    #[error("cannot open the metadata store {path}: {source}")]
+    #[error("cannot open the metadata store {path}: {source}{}", no_space(source))]
     Store {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
+    #[error("cannot take over Kafka's metadata: {}", with_causes(.0))]
+    KafkaDirectory(#[from] KafkaDirectoryError),
     #[error("{0}")]
     Quorum(#[from] QuorumError),
     #[error("{0}")]
@@ -67,6 +71,7 @@ impl StartError {
             | StartError::LogDir(_)
             | StartError::ForeignLogDir { .. }
             | StartError::Store { .. }
+            | StartError::KafkaDirectory(_)
             | StartError::Quorum(_)
             | StartError::Partitions(_)
             | StartError::NoLogDir
@@ -103,6 +108,17 @@ fn no_command(path: &Path, error: &io::Error) -> &'static str {
     let is_word = path.components().count() == 1 && path.extension().is_none();
     match error.kind() {
         io::ErrorKind::NotFound if is_word => "; nor is it a command (klamm --help lists them)",
+        _ => "",
+    }
+}
+
+/// A start is a change of the metadata: the broker registers anew.
+fn no_space(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; a start has to write some KiB of metadata: make room in this file system and start \
+             again, nothing was lost"
+        }
         _ => "",
     }
 }

@@ -14,6 +14,7 @@ mod advertised;
 mod background;
 mod elections;
 mod error;
+mod kafka_directory;
 mod lifecycle;
 mod log_output;
 mod registration;

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
 use super::elections::start_elections;
+use super::kafka_directory;
 use super::lifecycle::{Lifecycle, start_controller};
 use super::registration::{end_points, register, registration, unfence};
 use super::role::Role;
@@ -79,6 +80,9 @@ impl Broker {
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
         let quorum = role.start_quorum(node_id, &storage, &endpoint).await?;
         storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
+        if storage.metadata.is_some() {
+            kafka_directory::take_over(&*disk, &storage.kafka_metadata, node_id, &quorum).await?;
+        }
 
         let mut changes = quorum.subscribe();
         let first = changes.next().await.ok_or(QuorumError::Stopped)?;
@@ -138,7 +142,9 @@ impl Broker {
             coordinators,
             peers,
         );
-        let background = Background::start(&node, first.image, changes, rolled, &stopping);
+        let has_crashed = clean_stop == BrokerEpoch::NONE;
+        let background =
+            Background::start(&node, first.image, changes, rolled, &stopping, has_crashed);
         pipeline.serve(&node);
         if node.quorum.has_other_nodes() {
             start_controller(&node, &stopping);

@@ -12,12 +12,17 @@ use crate::host::{Disk, KeyValue, SledKeyValue, random};
 use crate::log::{FileCache, LogDir, LogDirError, MetaProperties};
 use crate::types::BrokerId;
 
-/// The part of a log directory that holds the metadata. Kafka keeps its own metadata log in the
-/// same place and leaves entries that it does not know alone.
-const METADATA_DIR: &str = "__cluster_metadata-0/klamm";
+/// The part of a log directory that holds the metadata: Kafka's own, and this node's within it.
+/// Kafka leaves entries that it does not know alone.
+const KAFKA_METADATA_DIR: &str = "__cluster_metadata-0";
+const METADATA_DIR: &str = "klamm";
 
 /// Which part of the process's file handles segment files may take.
 const FILE_SHARE: usize = 4;
+
+/// More open files than that are not worth their memory, in the kernel and here: opening one anew
+/// takes some microseconds.
+const OPEN_FILES_MAX: usize = 768;
 
 /// Handles that are neither segment files nor connections: the store, locks, checkpoints, timers.
 const OTHER_HANDLES: usize = 64;
@@ -25,7 +30,7 @@ const OTHER_HANDLES: usize = 64;
 /// How many connections leave handles for the files: without one to open a file with, a log
 /// directory could not work.
 pub fn connections_max(file_handles_max: usize) -> usize {
-    let files = file_handles_max / FILE_SHARE + OTHER_HANDLES;
+    let files = OPEN_FILES_MAX.min(file_handles_max / FILE_SHARE) + OTHER_HANDLES;
     file_handles_max.saturating_sub(files).max(8)
 }
 
@@ -34,6 +39,8 @@ pub struct Storage {
     pub log_dirs: Vec<Arc<LogDir>>,
     /// `None`: this node keeps no metadata of its own.
     pub metadata: Option<Arc<dyn KeyValue>>,
+    /// Where a Kafka that ran here keeps its metadata.
+    pub kafka_metadata: PathBuf,
     /// What the directories say about whose they are; `None` when all are new.
     pub cluster_id: Option<String>,
     /// Becomes true when no log directory works any more.
@@ -47,7 +54,8 @@ pub fn open(
     node_id: BrokerId,
     file_handles_max: usize,
 ) -> Result<Storage, StartError> {
-    let files = Arc::new(FileCache::new(file_handles_max / FILE_SHARE));
+    let open_files_max = OPEN_FILES_MAX.min(file_handles_max / FILE_SHARE);
+    let files = Arc::new(FileCache::new(open_files_max));
     let mut log_dirs = Vec::new();
     let mut cluster_id: Option<(PathBuf, String)> = None;
     for path in config.broker.log_dirs() {
@@ -61,13 +69,10 @@ pub fn open(
         }
         log_dirs.push(Arc::new(dir));
     }
-    let metadata_path = Path::new(
-        config
-            .broker
-            .metadata_log_dir()
-            .unwrap_or_else(|| config.broker.log_dirs()[0].as_str()),
-    )
-    .join(METADATA_DIR);
+    let metadata_log_dir = config.broker.metadata_log_dir();
+    let metadata_log_dir = metadata_log_dir.unwrap_or_else(|| config.broker.log_dirs()[0].as_str());
+    let kafka_metadata = Path::new(metadata_log_dir).join(KAFKA_METADATA_DIR);
+    let metadata_path = kafka_metadata.join(METADATA_DIR);
     let store = |source| StartError::Store {
         path: metadata_path.clone(),
         source,
@@ -83,6 +88,7 @@ pub fn open(
         all_offline: watch_offline(&log_dirs),
         log_dirs,
         metadata,
+        kafka_metadata,
         cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
     })
 }

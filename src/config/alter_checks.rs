@@ -194,6 +194,7 @@ impl NodeConfig {
             )));
         }
         self.check_threads(overrides)?;
+        self.check_cleaner_threads(overrides)?;
         let layers = &self.layers;
         let dynamic = match name {
             "" => (overrides.clone(), (*layers.this_broker).clone()),
@@ -251,6 +252,38 @@ impl NodeConfig {
             if wanted < current / 2 {
                 return failed("be at least half");
             }
+        }
+        Ok(())
+    }
+
+    /// The same for the cleaner, in other words.
+    fn check_cleaner_threads(&self, overrides: &Overrides) -> Result<(), Rejection> {
+        const NAME: &str = "log.cleaner.threads";
+        let row = broker_row(NAME).expect("it is a broker's row");
+        let current = i64::from(i32::from_value(self.layers.value(row)));
+        let text = overrides.get(NAME).map(|text| trim(text).parse::<i64>());
+        let Some(Ok(wanted)) = text else {
+            return Ok(());
+        };
+        let failed = |rule: String| {
+            Err(Rejection::request(format!(
+                "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads \
+                 {rule} for configuration Invalid dynamic configuration"
+            )))
+        };
+        // Kafka divides by it before it looks, and says so ("/ by zero").
+        if wanted < 1 {
+            return failed("should be at least 1".to_owned());
+        }
+        if wanted < current / 2 {
+            return failed(format!(
+                "cannot be reduced to less than half the current value {current}"
+            ));
+        }
+        if wanted > current * 2 {
+            return failed(format!(
+                "cannot be increased to more than double the current value {current}"
+            ));
         }
         Ok(())
     }

@@ -203,6 +203,40 @@ fn thread_counts_at_most_double() {
     assert_eq!(alter("3").unwrap_err().code, ErrorCode::InvalidRequest);
 }
 
+/// As a node with one cleaner answers, and as one whose two were set while it ran.
+#[test]
+fn cleaner_threads_at_most_double() {
+    let alter = |cleaners: &str, count: &str| {
+        let set = ("log.cleaner.threads".to_owned(), cleaners.to_owned());
+        let current = Overrides::from([set]);
+        let (node, _) = node().with_dynamic(current.clone(), Overrides::new());
+        let alteration = Alteration {
+            op: 0,
+            name: "log.cleaner.threads".into(),
+            value: Some(count.to_owned()),
+        };
+        let altered = node.alter(ResourceType::Broker, "1", &current, &[alteration], false);
+        altered
+            .map(drop)
+            .map_err(|e| e.message.unwrap().to_string())
+    };
+    let refused = |rule: &str| {
+        Err(format!(
+            "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads \
+             {rule} for configuration Invalid dynamic configuration"
+        ))
+    };
+    let double = "cannot be increased to more than double the current value";
+    assert_eq!(alter("1", "2"), Ok(()));
+    assert_eq!(alter("1", "3"), refused(&format!("{double} 1")));
+    assert_eq!(alter("1", "0"), refused("should be at least 1"));
+    assert_eq!(alter("4", "2"), Ok(()));
+    assert_eq!(alter("4", "8"), Ok(()));
+    assert_eq!(alter("4", "9"), refused(&format!("{double} 4")));
+    let half = "cannot be reduced to less than half the current value 4";
+    assert_eq!(alter("4", "1"), refused(half));
+}
+
 /// A dynamic value is refused where a static one would stop the start, and where Kafka would bind
 /// other sockets.
 #[test]

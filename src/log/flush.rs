@@ -25,12 +25,17 @@ use super::segment::Segment;
 
 /// What a flush has to make durable, taken under the writer's lock.
 struct Dirty {
-    to: Offset,
-    /// Everything before this segment is among `files`, or was synced before.
-    active_base: Offset,
+    reach: Reach,
     files: Vec<(Segment, Kind, Arc<dyn File>)>,
     is_dir_dirty: bool,
     is_parent_dirty: bool,
+}
+
+/// Up to where a log is durable once what was dirty is.
+pub(super) struct Reach {
+    to: Offset,
+    /// Everything before this segment is synced with it, or was before.
+    active_base: Offset,
 }
 
 impl Log {
@@ -59,7 +64,8 @@ impl Log {
             if writer.uncheckpointed_bytes == 0 {
                 return Ok(());
             }
-            self.prepare_stop(&mut writer)?
+            self.prepare_stop(&mut writer)?;
+            self.take_dirty(&mut writer, true)?
         };
         self.sync_dirty(dirty)
     }
@@ -75,7 +81,8 @@ impl Log {
                 self.forget_files();
                 return Ok(());
             }
-            self.prepare_stop(&mut writer)?
+            self.prepare_stop(&mut writer)?;
+            self.take_dirty(&mut writer, true)?
         };
         self.sync_dirty(dirty)?;
         self.forget_files();
@@ -83,7 +90,7 @@ impl Log {
     }
 
     /// Nothing was done since the last checkpoint or clean stop.
-    fn is_stopped_cleanly(&self, writer: &Writer) -> bool {
+    pub(super) fn is_stopped_cleanly(&self, writer: &Writer) -> bool {
         let end = self.log_end_offset();
         let view = self.view.lock();
         writer.uncheckpointed_bytes == 0
@@ -93,7 +100,7 @@ impl Log {
     }
 
     /// Writes index entries and the snapshot of the log's end.
-    fn prepare_stop(&self, writer: &mut Writer) -> Result<Dirty, LogError> {
+    pub(super) fn prepare_stop(&self, writer: &mut Writer) -> Result<(), LogError> {
         self.write_pending(true)?;
         let end = self.log_end_offset();
         let is_empty = self.view.lock().active().log_bytes == 0;
@@ -103,7 +110,7 @@ impl Log {
             writer.snapshots.push(end);
         }
         writer.uncheckpointed_bytes = 0;
-        self.take_dirty(writer, true)
+        Ok(())
     }
 
     fn take_dirty(&self, writer: &mut Writer, with_indexes: bool) -> Result<Dirty, LogError> {
@@ -115,6 +122,7 @@ impl Log {
             let first = view.segment_of(from).unwrap_or(0);
             view.segments[first..].to_vec()
         };
+        self.check_files(&segments)?;
         let mut files = Vec::new();
         for (at, segment) in segments.iter().enumerate() {
             let is_done = at + 1 < segments.len();
@@ -130,17 +138,39 @@ impl Log {
                 }
             }
         }
-        writer.unflushed_records = 0;
-        let active = segments.last().expect("a log has a segment");
-        let active_base = active.base_offset;
-        writer.unsynced_from = active_base;
         Ok(Dirty {
+            is_dir_dirty: writer.is_dir_dirty,
+            is_parent_dirty: writer.is_parent_dirty,
+            reach: self.take_reach(writer),
+            files,
+        })
+    }
+
+    /// A file that somebody has removed can still be written and synced, to no purpose.
+    pub(super) fn check_files(&self, segments: &[Segment]) -> Result<(), LogError> {
+        for segment in segments.iter().filter(|segment| segment.log_bytes > 0) {
+            let path = self.dir.segment_file(segment.base_offset, Kind::Log);
+            if !self.dir.core.disk.exists(&path) {
+                let gone = std::io::ErrorKind::NotFound;
+                self.dir
+                    .core
+                    .change("find", &path, || Err::<(), _>(gone.into()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that all that is dirty is about to be synced.
+    pub(super) fn take_reach(&self, writer: &mut Writer) -> Reach {
+        let active_base = self.view.lock().active().base_offset;
+        writer.unflushed_records = 0;
+        writer.unsynced_from = active_base;
+        writer.is_dir_dirty = false;
+        writer.is_parent_dirty = false;
+        Reach {
             to: self.log_end_offset(),
             active_base,
-            files,
-            is_dir_dirty: std::mem::take(&mut writer.is_dir_dirty),
-            is_parent_dirty: std::mem::take(&mut writer.is_parent_dirty),
-        })
+        }
     }
 
     /// Without the writer's lock: appends go on meanwhile. `flushing` keeps truncation away.
@@ -159,9 +189,14 @@ impl Log {
             })?;
             self.dir.core.sync_dir(&self.dir.core.path)?;
         }
-        self.recovery.fetch_max(dirty.to.0, Ordering::SeqCst);
-        self.raise_recovery_max(dirty.active_base);
+        self.note_synced(&dirty.reach);
         Ok(())
+    }
+
+    /// What is within `reach` is durable.
+    pub(super) fn note_synced(&self, reach: &Reach) {
+        self.recovery.fetch_max(reach.to.0, Ordering::SeqCst);
+        self.raise_recovery_max(reach.active_base);
     }
 
     /// All segments before the one at `active_base` are synced whole.
@@ -176,15 +211,18 @@ impl Log {
 
     /// Writes `leader-epoch-checkpoint` if it does not say what memory says.
     pub(super) fn write_epochs(&self) -> Result<(), LogError> {
-        let text = {
-            let mut view = self.view.lock();
-            if !std::mem::take(&mut view.epochs.is_dirty) {
-                return Ok(());
-            }
-            view.epochs.to_text()
+        let Some(text) = self.take_dirty_epochs() else {
+            return Ok(());
         };
         let path = self.dir.file(names::LEADER_EPOCH_CHECKPOINT);
         self.dir.core.replace(&path, text.as_bytes())
+    }
+
+    /// `None`: the file says what memory says.
+    pub(super) fn take_dirty_epochs(&self) -> Option<String> {
+        let mut view = self.view.lock();
+        let is_dirty = std::mem::take(&mut view.epochs.is_dirty);
+        is_dirty.then(|| view.epochs.to_text())
     }
 
     /// Removes the snapshots that newer ones have replaced, as far as the recovery point on disk

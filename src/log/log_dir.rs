@@ -31,6 +31,7 @@ use super::config::LogConfig;
 use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
+use super::flush_many::{AT_ONCE, MANY, Purpose};
 use super::log::{Deletion, Log};
 use super::meta_properties::{self, MetaProperties};
 use super::names::{self, DirName};
@@ -409,16 +410,28 @@ impl LogDir {
     /// `Log::checkpoint` of every log that has at least so many bytes which recovery would have to
     /// read, then `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`.
     pub fn checkpoint(&self, uncheckpointed_bytes_min: u64) -> Result<(), LogError> {
+        self.checkpoint_as(uncheckpointed_bytes_min, MANY)
+    }
+
+    /// `many`: from how many logs on they are flushed at once.
+    pub(super) fn checkpoint_as(&self, bytes_min: u64, many: usize) -> Result<(), LogError> {
         let logs = self.core.all_logs();
         let due: Vec<_> = logs
             .iter()
-            .filter(|l| l.uncheckpointed_bytes() >= uncheckpointed_bytes_min.max(1))
+            .filter(|l| l.uncheckpointed_bytes() >= bytes_min.max(1))
             .collect();
-        for log in &due {
-            match log.checkpoint() {
-                // Deleted meanwhile.
-                Err(LogError::Closed { .. }) => {}
-                result => result?,
+        if due.len() >= many {
+            for part in due.chunks(AT_ONCE) {
+                let part = part.iter().map(|log| &***log);
+                self.core.flush_many(part, Purpose::Checkpoint)?;
+            }
+        } else {
+            for log in &due {
+                match log.checkpoint() {
+                    // Deleted meanwhile.
+                    Err(LogError::Closed { .. }) => {}
+                    result => result?,
+                }
             }
         }
         self.core.write_recovery_points()?;
@@ -473,10 +486,20 @@ impl LogDir {
 
     /// Clean stop: closes every log, writes the checkpoints and, last, the marker.
     pub fn close(&self, broker_epoch: i64) -> Result<(), LogError> {
+        self.close_as(broker_epoch, MANY)
+    }
+
+    pub(super) fn close_as(&self, broker_epoch: i64, many: usize) -> Result<(), LogError> {
         let logs = self.core.all_logs();
-        let closed = in_parallel(CLOSE_THREADS, &logs, |log| log.close());
-        for result in closed {
-            result?;
+        if logs.len() >= many {
+            for part in logs.chunks(AT_ONCE) {
+                let part = part.iter().map(|log| &**log);
+                self.core.flush_many(part, Purpose::CleanStop)?;
+            }
+        } else {
+            for result in in_parallel(CLOSE_THREADS, &logs, |log| log.close()) {
+                result?;
+            }
         }
         self.core.write_recovery_points()?;
         self.core.write_log_starts()?;

@@ -17,6 +17,7 @@ mod epochs;
 mod error;
 mod file_cache;
 mod flush;
+mod flush_many;
 mod inventory;
 #[allow(clippy::module_inception)]
 mod log;

@@ -55,11 +55,16 @@ impl PartitionDir {
         file.map_err(|e| self.core.read_failed(&path(), e))
     }
 
-    /// A file of a segment to write to, made if need be.
+    /// A file of a segment to write to, made if it holds nothing yet.
     pub fn create(&self, segment: &Segment, kind: Kind) -> Result<Arc<dyn File>, LogError> {
         self.core.check_online()?;
         let path = || self.segment_file(segment.base_offset, kind);
-        let open = || self.core.disk.open(&path(), OpenMode::Create);
+        // In the place of one that was removed there must be no new one with a hole.
+        let mode = match *segment.clone().bytes_mut(kind) {
+            0 => OpenMode::Create,
+            _ => OpenMode::Write,
+        };
+        let open = || self.core.disk.open(&path(), mode);
         match self.core.files.get(segment.key, kind, open) {
             Ok(file) => Ok(file),
             Err(e) => self.core.change("open", &path(), || Err(e)),

@@ -171,9 +171,12 @@ impl Opener<'_> {
                 continue;
             }
             let file = self.dir.create(segment, kind)?;
+            // Cut last: what was cut to nothing is written back at once by ext4.
             self.dir.change("write", segment, kind, || {
-                file.set_len(keep_bytes)?;
-                file.write_at(&mut [IoSlice::new(bytes)], keep_bytes)
+                if !bytes.is_empty() {
+                    file.write_at(&mut [IoSlice::new(bytes)], keep_bytes)?;
+                }
+                file.set_len(keep_bytes + bytes.len() as u64)
             })?;
             *segment.bytes_mut(kind) += bytes.len() as u32;
         }

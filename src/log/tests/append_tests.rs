@@ -361,3 +361,33 @@ fn a_leader_whose_epoch_is_over_appends_nothing() {
     assert!(matches!(refused, Err(AppendError::Fenced { .. })));
     assert_eq!(log.log_end_offset(), Offset(2));
 }
+
+/// Somebody removes the directory of a partition that is in use.
+#[test]
+fn files_that_are_gone_are_noticed_by_the_next_flush() {
+    let fixture = Fixture::new(LogConfig::default());
+    fixture.append_many(3);
+    fixture.log().flush().unwrap();
+    fixture
+        .disk
+        .remove_dir_all(&fixture.path.join("t-0"))
+        .unwrap();
+    // The open file still takes it.
+    fixture.append_many(1);
+    assert!(fixture.log().flush().is_err());
+    let reason = fixture.dir().offline_reason().unwrap();
+    assert!(reason.contains("cannot find"), "{reason}");
+}
+
+#[test]
+fn no_file_is_made_in_the_place_of_one_that_is_gone() {
+    let fixture = Fixture::new(LogConfig::default());
+    fixture.append_many(3);
+    let path = fixture.file("00000000000000000000.log");
+    fixture.disk.remove_file(&path).unwrap();
+    fixture.log().forget_files();
+    let appended = fixture.log().append_as_leader(batch(1), &client(0));
+    assert!(appended.is_err());
+    assert!(!fixture.disk.exists(&path));
+    assert!(fixture.dir().offline_reason().is_some());
+}

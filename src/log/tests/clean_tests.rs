@@ -341,6 +341,7 @@ fn a_compaction_can_be_interrupted_anywhere() {
         }
         failures += 1;
     }
+    println!("two compactions: {failures} changes to the disk");
     assert!(failures > 40, "{failures}");
 }
 

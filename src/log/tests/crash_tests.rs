@@ -42,6 +42,8 @@ enum Step {
     Follow(Vec<Batch>),
     Flush,
     Checkpoint,
+    /// As one of many logs.
+    CheckpointMany,
     Truncate(i64),
     Retention,
     Advance(i64),
@@ -86,7 +88,7 @@ fn script() -> Vec<Step> {
         Append(batch_at(3, later(3)), 1),                // 14-16
         HighWatermarks,
         Append(transactional(3, 0, 1, 1), 1), // 17
-        Checkpoint,
+        CheckpointMany,
         Append(batch_at(3, later(4)), 1), // 18-20
         Flush,
         // Flushed after each one, so also just before and after a segment's end.
@@ -112,7 +114,7 @@ fn script() -> Vec<Step> {
         Append(batch_at(3, later(7)), 3), // 28-30
         Append(batch_at(3, later(8)), 3), // 31-33
         Append(batch_at(3, later(9)), 3), // 34-36
-        Checkpoint,
+        CheckpointMany,
         Advance(5),
         Retention,
         Append(idempotent(1, 0, 4, 2), 3), // 37-38
@@ -148,6 +150,10 @@ fn run(fixture: &Fixture, model: &mut Model, step: Step) -> Result<(), ()> {
         }
         Step::Checkpoint => {
             fixture.dir().checkpoint(0).map_err(drop)?;
+            model.flushed = model.end();
+        }
+        Step::CheckpointMany => {
+            fixture.dir().checkpoint_as(0, 1).map_err(drop)?;
             model.flushed = model.end();
         }
         Step::Truncate(offset) => {
@@ -206,8 +212,9 @@ fn append(
     Ok(())
 }
 
-/// Runs the script on a disk whose `n`-th change fails. `None`: nothing failed.
-fn run_until_failure(n: u64) -> (FaultyDisk, Model, bool) {
+/// Runs the script on a disk whose `n`-th change fails, with a clean stop as one of `many` logs.
+/// `false`: nothing failed.
+fn run_until_failure(n: u64, many: usize) -> (FaultyDisk, Model, bool) {
     let disk = FaultyDisk::new();
     let path = disk.root();
     let mut fixture = Fixture::on(Arc::new(disk.clone()), &path, small_segments());
@@ -223,7 +230,7 @@ fn run_until_failure(n: u64) -> (FaultyDisk, Model, bool) {
         }
     }
     if !failed {
-        failed = fixture.dir().close(1).is_err();
+        failed = fixture.dir().close_as(1, many).is_err();
         if !failed {
             model.flushed = model.end();
         }
@@ -384,11 +391,9 @@ fn check(fixture: &mut Fixture, model: &Model, crash: Crash, at: &str) {
     assert_eq!(after.len(), found.len() + 8, "{at}");
 }
 
-#[test]
-fn whatever_fails_what_was_flushed_is_there() {
-    let mut failures = 0;
+fn fail_at_each_change(many: usize) -> u64 {
     for n in 1.. {
-        let (disk, model, failed) = run_until_failure(n);
+        let (disk, model, failed) = run_until_failure(n, many);
         for crash in Crash::ALL {
             let at = format!("change {n}, {crash:?}");
             let after = disk.crash(crash);
@@ -398,11 +403,22 @@ fn whatever_fails_what_was_flushed_is_there() {
             }
         }
         if !failed {
-            break;
+            return n - 1;
         }
-        failures += 1;
     }
-    assert!(failures > 100, "{failures}");
+    unreachable!()
+}
+
+#[test]
+fn whatever_fails_what_was_flushed_is_there() {
+    let steps = script().len() + 1;
+    let (alone, of_many) = (fail_at_each_change(2), fail_at_each_change(1));
+    let crashes = (alone + of_many) * Crash::ALL.len() as u64;
+    println!(
+        "{steps} operations: {alone} changes to the disk, {of_many} with a stop of many logs; \
+         {crashes} crashes"
+    );
+    assert!(alone > 100 && of_many > 100, "{alone} {of_many}");
 }
 
 /// Recovery itself is interrupted at every change, and goes through the next time.
@@ -410,7 +426,7 @@ fn whatever_fails_what_was_flushed_is_there() {
 fn recovery_can_be_interrupted_anywhere() {
     let mut failures = 0;
     for stop in [20, 60, 100, 140, 180] {
-        let (disk, model, failed) = run_until_failure(stop);
+        let (disk, model, failed) = run_until_failure(stop, 2);
         assert!(failed);
         for first in [Crash::Kill, Crash::PowerCut, Crash::PowerCutLeavesZeros] {
             for n in 1.. {
@@ -436,6 +452,7 @@ fn recovery_can_be_interrupted_anywhere() {
             }
         }
     }
+    println!("recovery: {failures} changes to the disk");
     assert!(failures > 20, "{failures}");
 }
 

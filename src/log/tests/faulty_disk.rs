@@ -341,6 +341,19 @@ impl Disk for FaultyDisk {
         Ok(())
     }
 
+    fn sync_all(&self, _: &Path) -> io::Result<()> {
+        self.change()?;
+        let mut state = self.state.lock();
+        state.synced_names = state.names.clone();
+        for node in state.names.values() {
+            if let Node::File(inode) = node {
+                let mut inode = inode.lock();
+                inode.synced = inode.bytes.clone();
+            }
+        }
+        Ok(())
+    }
+
     fn space(&self, _: &Path) -> io::Result<Space> {
         Ok(Space {
             total_bytes: 1000,
