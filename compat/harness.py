@@ -86,7 +86,8 @@ def build_java():
 def build_go():
     os.makedirs(GO, exist_ok=True)
     command(
-        "go", "build", "-mod=readonly", "-o", GO + "/", "./franz", "./groupload", "./member", "./pipeline", "./sarama",
+        "go", "build", "-mod=readonly", "-o", GO + "/", "./chaoswriter", "./franz", "./groupload",
+        "./member", "./pipeline", "./sarama",
         cwd=os.path.join(HERE, "go"))
 
 

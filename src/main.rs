@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use klamm::broker::{Broker, LogFormat, Ready, StartError, doubts, start_log};
+use klamm::api::is_loopback;
+use klamm::broker::{Broker, LogFormat, Ready, StartError, doubts, log_line, start_log};
 use klamm::cli::{BrokerArgs, Dispatched};
 use klamm::config::{
     ConfigError, NodeConfig, Property, Sources, argument_properties, environment_properties,
@@ -29,29 +30,29 @@ fn main() -> ExitCode {
     let given = std::env::var("KAFKA_LOG4J_ROOT_LOGLEVEL").unwrap_or_default();
     // Among the words of Kafka's levels are OFF, ALL and some that are none.
     let given = log_levels::level(&given.to_lowercase()).filter(|_| args.as_kafka);
+    let format = log_format(&args);
     let Some(level) = given.or(log_levels::level(&args.log_level)) else {
-        eprintln!("klamm: --log-level: {} is not a level", args.log_level);
-        return ExitCode::from(2);
-    };
-    let format = if args.log_json {
-        LogFormat::Json
-    } else {
-        LogFormat::Human
+        let text = format!("--log-level: {} is not a level", args.log_level);
+        return end(format, &text, 2);
     };
     start_log(format, level);
     let config = match load_config(&args) {
         Ok(config) => config,
-        Err(error) => return fail(&error),
+        Err(error) => return fail(format, &error),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     match runtime {
         Ok(runtime) => runtime.block_on(run(config, &args, &clock)),
-        Err(error) => {
-            eprintln!("klamm: cannot start threads: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => end(format, &format!("cannot start threads: {error}"), 1),
+    }
+}
+
+fn log_format(args: &BrokerArgs) -> LogFormat {
+    match args.log_json {
+        true => LogFormat::Json,
+        false => LogFormat::Human,
     }
 }
 
@@ -60,24 +61,24 @@ async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> Exit
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
     );
+    let format = log_format(args);
     let (Ok(mut terminate), Ok(mut interrupt)) = stop_signals else {
-        eprintln!("klamm: cannot wait for signals");
-        return ExitCode::FAILURE;
+        return end(format, "cannot wait for signals", 1);
     };
     let (broker, ready) = match Broker::start(config).await {
         Ok(started) => started,
-        Err(error) => return fail(&error),
+        Err(error) => return fail(format, &error),
     };
     tell(&ready, args.file.is_some(), clock.monotonic());
     if args.as_kafka {
-        tell_scripts(&ready);
+        tell_scripts(format, &ready);
     }
     // A name server may be slow, and clients are served already.
     drop(tasks::spawn_blocking(move || tell_doubts(&ready)));
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
-        error = broker.failed() => return fail(&error),
+        error = broker.failed() => return fail(format, &error),
     }
     match tokio::time::timeout(STOP_MAX, broker.stop()).await {
         Ok(()) => {
@@ -133,28 +134,41 @@ fn tell_doubts(ready: &Ready) {
         let found = (host, 0).to_socket_addrs();
         found.is_ok_and(|mut found| found.next().is_some())
     };
-    for doubt in doubts(&ready.advertised, &ready.bound, &resolves) {
+    for doubt in doubts(&ready.advertised, &ready.bound, ready.follows, &resolves) {
         tracing::warn!("{doubt}");
     }
 }
 
 /// What start scripts and Testcontainers wait for in the log of Kafka, each line once.
-fn tell_scripts(ready: &Ready) {
+fn tell_scripts(format: LogFormat, ready: &Ready) {
     let id = ready.broker_id.0;
-    println!("[LogManager] Creating new log file");
-    println!("[BrokerServer id={id}] Transitioning from RECOVERY to RUNNING (klamm)");
-    println!("[KafkaServer id={id}] started (klamm)");
-    println!("[KafkaRaftServer nodeId={id}] Kafka Server started (klamm)");
-    println!("[Controller id={id}] Checking need to trigger auto leader balancing");
-    println!("Kafka broker started");
+    let lines = [
+        "[LogManager] Creating new log file".to_owned(),
+        format!("[BrokerServer id={id}] Transitioning from RECOVERY to RUNNING"),
+        format!("[KafkaServer id={id}] started (kafka.server.KafkaServer)"),
+        format!("[KafkaRaftServer nodeId={id}] Kafka Server started"),
+        format!("[Controller id={id}] Checking need to trigger auto leader balancing"),
+        "Kafka broker started".to_owned(),
+    ];
+    for line in lines {
+        println!("{}", log_line(format, "INFO", &line));
+    }
 }
 
-fn fail(error: &StartError) -> ExitCode {
-    let text = with_causes(error);
+fn fail(format: LogFormat, error: &StartError) -> ExitCode {
+    let advice = error
+        .advice()
+        .map_or(String::new(), |advice| format!("\n{advice}"));
+    let text = format!("{}{advice}", with_causes(error));
+    end(format, &text, error.exit_code())
+}
+
+/// Ends with a line of `text` each, also where the log is to be read by machines.
+fn end(format: LogFormat, text: &str, exit_code: u8) -> ExitCode {
     for line in text.lines() {
-        eprintln!("klamm: {line}");
+        eprintln!("{}", log_line(format, "ERROR", &format!("klamm: {line}")));
     }
-    ExitCode::from(error.exit_code())
+    ExitCode::from(exit_code)
 }
 
 fn tell(ready: &Ready, from_file: bool, since_start: Duration) {
@@ -167,7 +181,11 @@ fn tell(ready: &Ready, from_file: bool, since_start: Duration) {
     }
     for end_point in &ready.advertised {
         let (name, host, port) = (&end_point.name, &end_point.host, end_point.port);
-        tracing::info!("clients of {name} are told {host}:{port}");
+        let others = match ready.follows && is_loopback(host) {
+            true => "; others the address that they reach",
+            false => "",
+        };
+        tracing::info!("clients of {name} are told {host}:{port}{others}");
     }
     tracing::info!(
         node_id = ready.broker_id.0,

@@ -344,6 +344,68 @@ def debezium(case):
     case.check("its place", lambda: case.tool("kafka", "test -d /kafka/data/1/audit-0") or None)
 
 
+def apache_cluster(case):
+    case.up()
+    brokers = ("broker-4", "broker-5", "broker-6")
+    for service in brokers:
+        case.check(f"{service} starts", lambda service=service: case.ready(service))
+    case.check("the host: three replicas, two in sync", lambda: expect(" ".join(sorted(
+        case.host("localhost:29092", "r", "create:3:3", "roundtrip", "metadata").split())),
+        "4@localhost:29092 5@localhost:39092 6@localhost:49092"))
+    case.check("the network is told names", lambda: expect(
+        " ".join(sorted(address for _, address in case.brokers("broker-4:19092"))),
+        "broker-4:19092 broker-5:19092 broker-6:19092"))
+    case.check("the quorum", lambda: contains(case.tool(
+        "broker-4", "/opt/kafka/bin/kafka-metadata-quorum.sh --bootstrap-server broker-4:19092 "
+        "describe --status"), "LeaderId"))
+    case.compose("kill", "controller-1")
+    case.compose("kill", "broker-5")
+    case.check("without a controller and a broker it goes on", lambda: case.host(
+        "localhost:29092", "r", "more") and None)
+    case.compose("start", "controller-1", "broker-5")
+    case.check("both come back", lambda: case.wait("three in sync", lambda: described(
+        case, "broker-4", "broker-4:19092", "r").count("Isr: ") == 3 and all(
+        len(line.split("Isr: ")[1].split()[0].split(",")) == 3 for line in described(
+            case, "broker-4", "broker-4:19092", "r").splitlines() if "Isr: " in line)))
+
+
+def apache_statefulset(case):
+    case.up()
+    for service in ("kafka-0", "kafka-1", "kafka-2"):
+        case.check(f"{service} starts", lambda service=service: case.ready(service))
+    case.check("a topic with three replicas", lambda: (
+        case.network("kafka-0:9092", "r"),
+        contains(described(case, "kafka-1", "kafka-1:9092", "r"), "ReplicationFactor: 3")) and None)
+    case.check("a random id is a word of 22 characters", lambda: expect(
+        str(len(case.tool("kafka-0", "kafka-storage.sh random-uuid").strip())), "22"))
+    case.check("a formatted directory is not formatted again", lambda: contains(case.tool(
+        "kafka-0", "kafka-storage.sh format -t Qw3rT5y7U1OpAsDfGhJkLg -c /tmp/server-0.properties "
+        "2>&1", code=1), "already formatted"))
+    case.check("unless it is to be passed over", lambda: case.tool(
+        "kafka-0", "kafka-storage.sh format -g -t Qw3rT5y7U1OpAsDfGhJkLg -c "
+        "/tmp/server-0.properties") and None)
+    case.compose("rm", "-s", "-f", "kafka-1")
+    case.up()
+    case.check("a deleted pod comes back with its data", lambda: (
+        case.ready("kafka-1"), case.wait("its replica", lambda: "r-0" in case.tool(
+            "kafka-1", "ls /var/lib/kafka/data/kraft"))) and None)
+
+
+def cp_host_network(case):
+    case.up("controller", "kafka-2", "kafka-3", "kafka-4")
+    for service in ("kafka-2", "kafka-3", "kafka-4"):
+        case.check(f"{service} starts", lambda service=service: case.ready(service))
+    case.check("the host sees three", lambda: expect(" ".join(sorted(
+        case.host("localhost:19092", "r", "create:3:3", "roundtrip", "metadata").split())),
+        "2@localhost:19092 3@localhost:29092 4@localhost:39092"))
+    case.check("only the named ports are open", lambda: expect(" ".join(sorted(set(
+        line.split()[3].rsplit(":", 1)[1] for line in case.engine.host("ss", "-ltnH").stdout
+        .splitlines()), key=int)), "9093 19092 29092 39092"))
+    case.check("a broker of another cluster is refused", lambda: (
+        case.compose("--profile", "later", "up", "-d", "stranger"),
+        case.wait_said("stranger", "cluster")) and None)
+
+
 def refused(what):
     def run(case):
         case.up("kafka")
@@ -373,7 +435,9 @@ def absent(text, part):
 
 CASES = {
     "01-apache-nothing": apache_nothing,
+    "05-apache-cluster": apache_cluster,
     "07-apache-volume": apache_volume,
+    "09-apache-statefulset": apache_statefulset,
     "11-apache-actions": apache_actions,
     "13-bitnami-actions": bitnami_actions,
     "15-cp-two-clusters": cp_two_clusters,
@@ -392,6 +456,9 @@ CASES = {
     "51-spotify": spotify,
     "53-fast-data-dev": fast_data_dev,
     "55-debezium": debezium,
+    "57-cp-host-network": cp_host_network,
+    "19-cp-tls-credentials": refused("the listener SSL needs TLS"),
+    "27-cp-sasl": refused("the listener INSIDE needs SASL"),
     "03-apache-tls": refused("the listener SSL needs TLS"),
     "29-cp-three-protocols": refused("the listener SSL needs TLS"),
     "37-bitnami-sasl": refused("the listener SASL needs SASL"),

@@ -4,6 +4,7 @@
     transaction  commits five records and aborts five; read_committed sees the first five
     metadata     prints the brokers as id@host:port
     large        produces one record of 4 MB
+    more         produces ten records, nothing else
     read         prints what is in the topic
     committed    prints what the group `round` has committed
     create:P:R   creates the topic with so many partitions and replicas
@@ -50,6 +51,10 @@ def roundtrip():
     assert sorted(found) == sorted(values), found
 
 
+def more():
+    produce([b"more %d" % i for i in range(10)], acks="all")
+
+
 def transaction():
     config = dict(COMMON, **{"transactional.id": "t-" + TOPIC, "message.timeout.ms": 30000})
     producer = Producer(config)
@@ -94,7 +99,9 @@ def committed():
 
 def create(partitions, replicas):
     topic = NewTopic(TOPIC, int(partitions), int(replicas))
-    for future in AdminClient(COMMON).create_topics([topic]).values():
+    # Its answers end with it.
+    admin = AdminClient(COMMON)
+    for future in admin.create_topics([topic]).values():
         future.result(30)
 
 

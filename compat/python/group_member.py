@@ -95,7 +95,9 @@ def kafka_python(member):
         **({"group_instance_id": member} if MODE == "static" else {}))
     consumer.subscribe([TOPIC])
     while not stopping.is_set():
-        batches = consumer.poll(timeout_ms=100, max_records=100)
+        # Long enough for a whole rebalance: a join that outlives several polls makes 3.0.12 stop for
+        # good now and then, with any broker (docs/testing.md).
+        batches = consumer.poll(timeout_ms=5000, max_records=100)
         ns = time.time_ns()
         records = [(r.partition, r.offset) for batch in batches.values() for r in batch]
         if not records:

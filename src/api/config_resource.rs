@@ -221,6 +221,17 @@ pub fn check_logger_resource(name: &str, broker_id: BrokerId) -> Result<(), Reje
     check_broker_name(name, broker_id.0)
 }
 
+/// Whether a resource may be a group's.
+pub fn check_group_name(name: &str) -> Result<(), Rejection> {
+    if name.is_empty() {
+        return Err(Rejection {
+            code: ErrorCode::InvalidRequest,
+            message: Some("Group name must not be empty".to_owned()),
+        });
+    }
+    Ok(())
+}
+
 /// The loggers and their levels, as configurations.
 pub fn describe_loggers(keys: Option<&[String]>) -> Vec<Described> {
     let wanted = |name: &str| keys.is_none_or(|keys| keys.iter().any(|key| key == name));

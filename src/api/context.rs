@@ -1,7 +1,7 @@
 //! What a handler may use: the node's services, and who asks.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kafka_protocol::protocol::StrBytes;
@@ -17,12 +17,16 @@ pub struct Connection {
     /// The name of the listener it came in on, as in `PLAINTEXT`.
     pub listener: Arc<str>,
     pub peer: SocketAddr,
+    /// Which of this node's addresses the client reached; `None` from within this process.
+    pub local: Option<SocketAddr>,
     /// Name and version of the client's software, once it has said so (KIP-511).
     pub software: OnceLock<(String, String)>,
     pub kind: ConnectionKind,
     id: ConnectionId,
     /// The broker that sends its heartbeats here.
     broker: OnceLock<BrokerId>,
+    /// What the client has done with it (`api::reach`).
+    pub(super) use_of: AtomicU8,
 }
 
 /// What may be asked on a connection.
@@ -37,10 +41,20 @@ pub enum ConnectionKind {
 }
 
 impl Connection {
-    pub fn new(listener: Arc<str>, peer: SocketAddr, kind: ConnectionKind) -> Self {
+    pub fn new(
+        listener: Arc<str>,
+        peer: SocketAddr,
+        local: Option<SocketAddr>,
+        kind: ConnectionKind,
+    ) -> Self {
+        // An IPv4 client of a socket for both has an address that only such sockets know.
+        let plain =
+            |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         Connection {
             listener,
             peer,
+            local: local.map(plain),
+            use_of: AtomicU8::new(0),
             software: OnceLock::new(),
             kind,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),

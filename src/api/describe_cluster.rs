@@ -42,9 +42,9 @@ pub fn handle(
         }
     }
     let image = context.node.image();
-    let listener = &context.connection.listener;
     let include_fenced = request.include_fenced_brokers;
-    let brokers = view::brokers(&image, listener, include_fenced).map(|broker| {
+    let (node, connection) = (&context.node, &context.connection);
+    let brokers = view::brokers(node, connection, &image, include_fenced).map(|broker| {
         DescribeClusterBroker::default()
             .with_broker_id(broker.registration.broker_id.0.into())
             .with_host(broker.host)

@@ -209,6 +209,7 @@ fn describe(
             Ok(config.describe(Describe::ClientMetrics(&set), keys))
         }
         ResourceType::Group => {
+            config_resource::check_group_name(name)?;
             let set = set(ConfigResourceType::Group);
             Ok(config.describe(Describe::Group(&set), keys))
         }

@@ -1,14 +1,13 @@
 //! FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
-use std::sync::Arc;
-
 use kafka_protocol::messages::find_coordinator_request::FindCoordinatorRequest;
 use kafka_protocol::messages::find_coordinator_response::{Coordinator, FindCoordinatorResponse};
+use kafka_protocol::protocol::StrBytes;
 
 use super::codec::Handled;
 use super::context::Context;
 use super::internal_topics::{self, InternalTopic};
-use super::view;
+use super::{told, view};
 use crate::types::{BrokerId, ErrorCode};
 
 /// From this version on several keys may be asked for (KIP-699).
@@ -51,8 +50,8 @@ pub fn handle(
 
 struct Found {
     broker_id: BrokerId,
-    host: Arc<str>,
-    port: u16,
+    host: StrBytes,
+    port: i32,
 }
 
 async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, ErrorCode> {
@@ -79,12 +78,12 @@ async fn find(context: &Context, key_type: i8, key: &str) -> Result<Found, Error
     let broker = leader
         .and_then(|leader| image.broker(leader))
         .filter(|broker| !broker.fenced);
-    let end_point = broker.and_then(|broker| broker.end_point(&context.connection.listener));
-    match (broker, end_point) {
-        (Some(broker), Some(end_point)) => Ok(Found {
+    let address = broker.and_then(|broker| told::address(node, &context.connection, broker));
+    match (broker, address) {
+        (Some(broker), Some((host, port))) => Ok(Found {
             broker_id: broker.broker_id,
-            host: end_point.host.clone(),
-            port: end_point.port,
+            host,
+            port,
         }),
         _ => Err(ErrorCode::CoordinatorNotAvailable),
     }
@@ -94,8 +93,8 @@ fn answer(key_type: i8, found: Result<Found, ErrorCode>) -> Coordinator {
     match found {
         Ok(found) => Coordinator::default()
             .with_node_id(found.broker_id.0.into())
-            .with_host(view::text(&found.host))
-            .with_port(i32::from(found.port))
+            .with_host(found.host)
+            .with_port(found.port)
             .with_error_message(Some(view::text(""))),
         Err(error) => Coordinator::default()
             .with_node_id(BrokerId::NONE.0.into())

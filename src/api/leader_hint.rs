@@ -76,13 +76,15 @@ impl<'a> LeaderHints<'a> {
         if leader == BrokerId::NONE || self.endpoints.contains_key(&leader) {
             return;
         }
-        let mut reachable = view::brokers(image, self.listener, false);
-        if let Some(broker) = reachable.find(|broker| broker.registration.broker_id == leader) {
+        let broker = image.broker(leader).filter(|broker| !broker.fenced);
+        if let Some(broker) = broker
+            && let Some(end_point) = broker.end_point(self.listener)
+        {
             let endpoint = LeaderEndpoint {
                 id: leader,
-                host: broker.host,
-                port: broker.port,
-                rack: broker.rack,
+                host: view::text(&end_point.host),
+                port: i32::from(end_point.port),
+                rack: broker.rack.as_deref().map(view::text),
             };
             self.endpoints.insert(leader, endpoint);
         }

@@ -65,7 +65,7 @@ pub fn handle(context: Context, request: MetadataRequest) -> Handled<MetadataRes
 }
 
 fn cluster(context: &Context, image: &MetadataImage) -> MetadataResponse {
-    let brokers = view::brokers(image, &context.connection.listener, false).map(|broker| {
+    let brokers = view::brokers(&context.node, &context.connection, image, false).map(|broker| {
         MetadataResponseBroker::default()
             .with_node_id(broker.registration.broker_id.0.into())
             .with_host(broker.host)

@@ -19,9 +19,11 @@ mod leader_hint;
 mod lifecycle;
 mod liveness;
 mod node;
+mod reach;
 mod read_replica;
 mod room;
 mod rules;
+mod told;
 mod txn_request;
 mod value;
 mod verification;
@@ -36,8 +38,9 @@ pub use forwarding::is_forwarded;
 pub use internal_topics::{CONSUMER_OFFSETS, TRANSACTION_STATE};
 pub use isr_controller::ControllerIsr;
 pub use lifecycle::{Beat, LifecycleError, heartbeat, register as register_broker};
-pub use node::{Controllers, Coordinators, Node};
+pub use node::{Coordinators, Node, Peers};
 pub use rules::of_image as rules_of_image;
+pub use told::is_loopback;
 
 use bytes::Bytes;
 

@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::internal_topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
+use super::reach::Reach;
 use crate::config::{Describe, Described, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::GroupCoordinator;
@@ -36,17 +37,16 @@ pub struct Coordinators {
     pub transactions: Arc<TransactionCoordinator<TopicLog>>,
     pub markers: Arc<LocalMarkers>,
     pub producer_ids: Arc<BlockProducerIds>,
-    /// The ways to those on other brokers.
-    pub brokers: Arc<BrokerChannels>,
 }
 
-/// The ways to the active controller, and what this node does as one.
-pub struct Controllers {
+/// The ways to other nodes, and what this node does as a controller.
+pub struct Peers {
     pub endpoint: Arc<Endpoint>,
     /// For what this broker asks for itself.
     pub channel: Arc<ControllerChannel>,
     /// For what clients ask for: a slow request must not hold up the others.
     pub forwarding: Arc<ControllerChannel>,
+    pub brokers: Arc<BrokerChannels>,
 }
 
 /// Everything a handler may touch. One per process.
@@ -70,6 +70,7 @@ pub struct Node {
     pub sessions: Mutex<BrokerSessions>,
     /// For requests that take long.
     pub turns: Turns,
+    pub reach: Reach,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -82,7 +83,7 @@ impl Node {
         quorum: Arc<Quorum>,
         partitions: Arc<Partitions>,
         coordinators: Coordinators,
-        controllers: Controllers,
+        peers: Peers,
     ) -> Arc<Node> {
         let slots = config
             .load()
@@ -100,12 +101,13 @@ impl Node {
             markers: coordinators.markers,
             producer_ids: coordinators.producer_ids,
             fetch_sessions: Mutex::new(FetchSessionCache::new(slots.max(0) as usize)),
-            endpoint: controllers.endpoint,
-            channel: controllers.channel,
-            forwarding: controllers.forwarding,
-            brokers: coordinators.brokers,
+            endpoint: peers.endpoint,
+            channel: peers.channel,
+            forwarding: peers.forwarding,
+            brokers: peers.brokers,
             sessions: Mutex::default(),
             turns: Turns::default(),
+            reach: Reach::default(),
             creating: Mutex::default(),
         })
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use kafka_protocol::protocol::StrBytes;
 
+use super::context::Connection;
+use super::{Node, told};
 use crate::metadata::{MetadataImage, PartitionRegistration, RegisterBrokerRecord};
 use crate::types::{BrokerId, ErrorCode};
 
@@ -26,10 +28,11 @@ pub struct ReachableBroker<'a> {
     pub rack: Option<StrBytes>,
 }
 
-/// The brokers that have `listener`; fenced ones only if asked for.
+/// The brokers that have the listener of `connection`; fenced ones only if asked for.
 pub fn brokers<'a>(
+    node: &'a Node,
+    connection: &'a Connection,
     image: &'a MetadataImage,
-    listener: &'a str,
     include_fenced: bool,
 ) -> impl Iterator<Item = ReachableBroker<'a>> {
     let shown = move |broker: &&Arc<RegisterBrokerRecord>| include_fenced || !broker.fenced;
@@ -37,11 +40,11 @@ pub fn brokers<'a>(
         .brokers()
         .filter(shown)
         .filter_map(move |registration| {
-            let end_point = registration.end_point(listener)?;
+            let (host, port) = told::address(node, connection, registration)?;
             Some(ReachableBroker {
                 registration,
-                host: text(&end_point.host),
-                port: i32::from(end_point.port),
+                host,
+                port,
                 rack: registration.rack.as_deref().map(text),
             })
         })

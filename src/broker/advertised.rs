@@ -1,14 +1,16 @@
 //! What clients are told and probably cannot use. Each line names the way out.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+use crate::api::is_loopback;
 use crate::metadata::BrokerEndpoint;
 
-/// Lines for the log about the advertised addresses of a broker that is ready. `resolves` tells
-/// whether this machine knows a host.
+/// Lines for the log about the advertised addresses of a broker that is ready. `follows` says that
+/// a loopback address is not told to others, `resolves` whether this machine knows a host.
 pub fn doubts(
     advertised: &[BrokerEndpoint],
     bound: &[(String, SocketAddr)],
+    follows: bool,
     resolves: &dyn Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -19,7 +21,7 @@ pub fn doubts(
             let is_open = bound
                 .iter()
                 .any(|(listener, at)| **listener == **name && !at.ip().is_loopback());
-            if is_open && !has_outside_name {
+            if is_open && !has_outside_name && !follows {
                 lines.push(format!(
                     "clients of {name} on other machines and in other containers are told \
                      {host}:{port}, which is themselves; for those set \
@@ -36,10 +38,6 @@ pub fn doubts(
         }
     }
     lines
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -61,7 +59,7 @@ mod tests {
             .iter()
             .map(|told| (told.name.to_string(), bound.parse().unwrap()))
             .collect();
-        doubts(advertised, &bound, &|host| host == "known")
+        doubts(advertised, &bound, false, &|host| host == "known")
     }
 
     #[test]
@@ -74,5 +72,8 @@ mod tests {
         let two = [told("A", "known"), told("HOST", "localhost")];
         assert!(lines(&two, "0.0.0.0:9092").is_empty());
         assert!(lines(&[told("A", "nobody")], "0.0.0.0:9092")[0].contains("not known"));
+        let bound = [("PLAINTEXT".to_owned(), "0.0.0.0:9092".parse().unwrap())];
+        let follows = doubts(&[told("PLAINTEXT", "localhost")], &bound, true, &|_| true);
+        assert!(follows.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Three nodes in one process, over real sockets and directories.
 
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,32 +8,30 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Broker, Ready};
 use crate::config::{NodeConfig, Property, Sources, argument_properties};
+use crate::host::random;
 use crate::metadata::planners::NewTopic;
 use crate::types::BrokerId;
 
 const LONG: Duration = Duration::from_secs(120);
 
-/// Ports that nobody has at this moment.
-fn free_ports(count: usize) -> Vec<u16> {
-    let sockets: Vec<_> = (0..count)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    sockets
-        .iter()
-        .map(|socket| socket.local_addr().unwrap().port())
-        .collect()
+/// Addresses of this machine, each with all of its ports free: a port that was seen to be free on
+/// 127.0.0.1 may be taken by anybody's connection before it is bound.
+fn own_addresses(count: usize) -> Vec<Ipv4Addr> {
+    let [a, b, ..] = random::seed().to_le_bytes();
+    let address = |host| Ipv4Addr::new(127, a.max(1), b, host);
+    (1..=count as u8).map(address).collect()
 }
 
 struct Cluster {
     dir: tempfile::TempDir,
-    controllers: Vec<u16>,
+    controllers: Vec<Ipv4Addr>,
 }
 
 impl Cluster {
     fn new(voters: usize) -> Cluster {
         Cluster {
             dir: tempfile::tempdir().unwrap(),
-            controllers: free_ports(voters),
+            controllers: own_addresses(voters),
         }
     }
 
@@ -44,15 +42,15 @@ impl Cluster {
     fn config(&self, id: usize, roles: &str) -> NodeConfig {
         let voters: Vec<String> = (1..)
             .zip(&self.controllers)
-            .map(|(id, port)| format!("{id}@127.0.0.1:{port}"))
+            .map(|(id, address)| format!("{id}@{address}:9093"))
             .collect();
         let own = self.controllers.get(id - 1);
         let mut listeners = Vec::new();
         if roles.contains("broker") {
             listeners.push("PLAINTEXT://127.0.0.1:0".to_owned());
         }
-        if let Some(port) = own.filter(|_| roles.contains("controller")) {
-            listeners.push(format!("CONTROLLER://127.0.0.1:{port}"));
+        if let Some(address) = own.filter(|_| roles.contains("controller")) {
+            listeners.push(format!("CONTROLLER://{address}:9093"));
         }
         let pairs = [
             format!("process.roles={roles}"),

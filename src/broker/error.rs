@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::ConfigError;
-use crate::log::LogDirError;
+use crate::log::{LogDirError, LogError};
 use crate::partition::PartitionsError;
 use crate::quorum::QuorumError;
 
@@ -72,6 +72,24 @@ impl StartError {
             | StartError::NoLogDir
             | StartError::Refused(_) => 1,
         }
+    }
+}
+
+impl StartError {
+    /// The way out, where the error itself does not name it.
+    pub fn advice(&self) -> Option<String> {
+        let StartError::LogDir(LogDirError::Storage(LogError::Io { path, source, .. })) = self
+        else {
+            return None;
+        };
+        let uid = rustix::process::getuid().as_raw();
+        (source.kind() == io::ErrorKind::PermissionDenied).then(|| {
+            format!(
+                "user {uid} may not write to {}: give the directory to that user (chown), or start \
+                 as root (in a compose file `user: \"0\"`)",
+                path.display()
+            )
+        })
     }
 }
 

@@ -19,7 +19,9 @@ use tokio::sync::watch;
 
 use super::StartError;
 use crate::api::{Beat, ControllerIsr, LifecycleError, Node, heartbeat, register_broker};
+use crate::config::NodeConfig;
 use crate::host::tasks;
+use crate::machine::broker_sessions::{HEARTBEAT_INTERVAL, SessionRule};
 use crate::metadata::BrokerEpoch;
 use crate::metadata::planners::RegisterBroker;
 use crate::peer::ControllerChannel;
@@ -29,6 +31,8 @@ use crate::types::{ErrorCode, Offset};
 const SOON: Duration = Duration::from_millis(20);
 /// How often it is looked whether another controller leads.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a heartbeat waits for its answer at least.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// How long a controlled shutdown may take.
 const SHUT_DOWN_MAX: Duration = Duration::from_secs(5);
 /// How often the sessions of the other brokers are looked at.
@@ -154,13 +158,7 @@ async fn beat(
     request: RegisterBroker,
     epoch: Arc<AtomicI64>,
 ) {
-    let interval_ms = node
-        .config()
-        .broker
-        .quorum
-        .broker_heartbeat_interval_ms
-        .max(1);
-    let interval = Duration::from_millis(interval_ms as u64);
+    let interval = heartbeat_interval(&node.config());
     let mut next = node.clock.monotonic() + interval;
     let mut led_by = node.quorum.leader_and_term();
     loop {
@@ -171,7 +169,7 @@ async fn beat(
             continue;
         }
         let current = BrokerEpoch(epoch.load(Ordering::SeqCst));
-        match heartbeat(&node, &channel, current, false, interval.max(LOOK * 10)).await {
+        match heartbeat(&node, &channel, current, false, interval.max(ANSWER_MAX)).await {
             Ok(beat) => {
                 led_by = leads;
                 next = now + if beat.is_fenced { SOON } else { interval };
@@ -192,6 +190,22 @@ async fn beat(
     }
 }
 
+fn session_rule(config: &NodeConfig) -> SessionRule {
+    let timeout_ms = config.broker.quorum.broker_session_timeout_ms.max(1);
+    SessionRule {
+        timeout: Duration::from_millis(timeout_ms as u64),
+        is_given: config.is_given("broker.session.timeout.ms"),
+    }
+}
+
+fn heartbeat_interval(config: &NodeConfig) -> Duration {
+    if !config.is_given("broker.heartbeat.interval.ms") {
+        return HEARTBEAT_INTERVAL;
+    }
+    let interval_ms = config.broker.quorum.broker_heartbeat_interval_ms.max(1);
+    Duration::from_millis(interval_ms as u64)
+}
+
 /// Looks after the sessions of brokers while this node leads the quorum.
 pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
     if !node.quorum.is_voter() {
@@ -199,8 +213,7 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
     }
     let node = node.clone();
     let work = async move {
-        let timeout_ms = node.config().broker.quorum.broker_session_timeout_ms.max(1);
-        let timeout = Duration::from_millis(timeout_ms as u64);
+        let rule = session_rule(&node.config());
         let replication = node.config().broker.replication.clone();
         let balance_s = replication.leader_imbalance_check_interval_seconds.max(1);
         let balance_interval = Duration::from_secs(balance_s as u64);
@@ -218,7 +231,7 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
                     node.begin_sessions();
                 }
             } else {
-                node.end_sessions(timeout).await;
+                node.watch_sessions(rule).await;
                 let now = node.clock.monotonic();
                 let due = now >= balanced_at + balance_interval;
                 if due && replication.auto_leader_rebalance_enable {

@@ -1,6 +1,8 @@
 //! Where the log goes: standard output, for people on a terminal or as JSON.
 
 use tracing_subscriber::Layer;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -32,4 +34,36 @@ pub fn start_log(format: LogFormat, level: &'static str) {
         // It fails only when the subscriber is gone, and then nobody logs.
         let _ = handle.modify(|filter| *filter = targets);
     });
+}
+
+/// A line that is there whatever the level of the log: as it is, or as JSON with the fields of the
+/// log's own lines.
+pub fn line(format: LogFormat, level: &str, text: &str) -> String {
+    match format {
+        LogFormat::Human => text.to_owned(),
+        LogFormat::Json => {
+            let mut timestamp = String::new();
+            // Writing to a String does not fail.
+            let _ = SystemTime.format_time(&mut Writer::new(&mut timestamp));
+            let fields = serde_json::json!({
+                "timestamp": timestamp, "level": level, "message": text, "target": "klamm",
+            });
+            fields.to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_json_where_the_log_is() {
+        assert_eq!(line(LogFormat::Human, "ERROR", "no"), "no");
+        let json = line(LogFormat::Json, "ERROR", "a \"quoted\" word");
+        let fields: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(fields["level"], "ERROR");
+        assert_eq!(fields["message"], "a \"quoted\" word");
+        assert!(fields["timestamp"].as_str().unwrap().ends_with('Z'));
+    }
 }

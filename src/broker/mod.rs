@@ -24,7 +24,7 @@ mod transactions;
 
 pub use advertised::doubts;
 pub use error::StartError;
-pub use log_output::{LogFormat, start_log};
+pub use log_output::{LogFormat, line as log_line, start_log};
 pub use start::{Broker, Ready};
 
 #[cfg(test)]

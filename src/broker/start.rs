@@ -17,7 +17,7 @@ use super::registration::{end_points, register, registration, unfence};
 use super::role::Role;
 use super::storage;
 use super::transactions::TransactionServices;
-use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Controllers, Node};
+use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Node, Peers};
 use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::{ClusterSource, GroupCoordinator};
@@ -53,6 +53,8 @@ pub struct Ready {
     /// Listener names and the addresses they are bound to.
     pub bound: Vec<(String, SocketAddr)>,
     pub advertised: Vec<BrokerEndpoint>,
+    /// What is told follows the way a client came (`klamm.advertised.mode`).
+    pub follows: bool,
     pub log_dirs: Vec<String>,
     pub partitions: usize,
 }
@@ -98,22 +100,22 @@ impl Broker {
             channel.answer_locally(Arc::downgrade(&local));
             channel
         };
-        let controllers = Controllers {
+        let surroundings = partitions.surroundings().clone();
+        let brokers = BrokerChannels::new(&format!("broker-{node_id}"), surroundings);
+        let peers = Peers {
             endpoint,
             channel: channel("broker"),
             forwarding: channel("forwarding"),
+            brokers: Arc::new(brokers),
         };
-        let surroundings = partitions.surroundings().clone();
-        let brokers = BrokerChannels::new(&format!("broker-{node_id}"), surroundings);
-        let brokers = Arc::new(brokers);
         let services = TransactionServices {
             broker_id: node_id,
             config: &config,
             clock: &clock,
             quorum: &quorum,
             partitions: &partitions,
-            channel: &controllers.channel,
-            brokers: &brokers,
+            channel: &peers.channel,
+            brokers: &peers.brokers,
         };
         let coordinators = services.coordinators(groups);
         let loaded = {
@@ -134,7 +136,7 @@ impl Broker {
             quorum,
             partitions,
             coordinators,
-            controllers,
+            peers,
         );
         let background = Background::start(&node, first.image, changes, rolled, &stopping);
         pipeline.serve(&node);
@@ -167,6 +169,7 @@ impl Broker {
                 .chain(controller_bound.addresses)
                 .collect(),
             advertised,
+            follows: node.config().tells_the_way(),
             log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
         };

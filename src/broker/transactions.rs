@@ -74,7 +74,6 @@ impl TransactionServices<'_> {
             transactions,
             markers,
             producer_ids,
-            brokers: self.brokers.clone(),
         }
     }
 

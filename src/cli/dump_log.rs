@@ -1,7 +1,9 @@
 //! `kafka-dump-log`: shows the files of a partition: segments, indexes, aborted transactions,
 //! producer snapshots.
 //!
-//! The decoders for internal topics are not there yet; they are refused.
+//! 1. A log that is being written is no error: what is not there yet reads as empty.
+//!
+//! There is no decoder for the topic of tiered storage, which is not there either.
 
 use std::path::Path;
 
@@ -13,6 +15,7 @@ use super::io::Io;
 use super::options::{HELP, Opt, Options, VERSION, flag, text, typed};
 use crate::host::{Disk, OpenMode, RealDisk};
 use crate::record::{Batch, BatchPrefix};
+use crate::wire::RecordHome;
 
 const PURPOSE: &str = "This tool helps to parse a log file and dump its contents to the console, \
                        useful for debugging a seemingly corrupt log segment.";
@@ -50,22 +53,35 @@ const OPTIONS: &[Opt] = &[
     text("key-decoder-class", "", "Only the string decoder is known.")
         .or("org.apache.kafka.tools.api.StringDecoder")
         .optional_argument(),
-    flag("offsets-decoder", "Not supported yet."),
-    flag("transaction-log-decoder", "Not supported yet."),
-    flag("cluster-metadata-decoder", "Not supported yet."),
+    flag("offsets-decoder", "The files are of __consumer_offsets."),
+    flag(
+        "transaction-log-decoder",
+        "The files are of __transaction_state.",
+    ),
+    flag(
+        "cluster-metadata-decoder",
+        "The files are of __cluster_metadata.",
+    ),
     flag("remote-log-metadata-decoder", "Not supported yet."),
-    flag("share-group-state-decoder", "Not supported yet."),
+    flag(
+        "share-group-state-decoder",
+        "The files are of __share_group_state.",
+    ),
     flag("skip-record-metadata", "Show only the content of records."),
     HELP,
     VERSION,
 ];
 
-const DECODERS: [&str; 5] = [
-    "offsets-decoder",
-    "transaction-log-decoder",
-    "cluster-metadata-decoder",
-    "remote-log-metadata-decoder",
-    "share-group-state-decoder",
+/// `--max-bytes` where nobody has said it: only then Kafka's tool looks at what is left over.
+const WHOLE_SEGMENT: u64 = i32::MAX as u64;
+
+/// In the order in which Kafka's tool looks for them.
+const DECODERS: [(&str, RecordHome); 5] = [
+    ("offsets-decoder", RecordHome::Groups),
+    ("transaction-log-decoder", RecordHome::Transactions),
+    ("cluster-metadata-decoder", RecordHome::Metadata),
+    ("remote-log-metadata-decoder", RecordHome::RemoteLog),
+    ("share-group-state-decoder", RecordHome::ShareGroups),
 ];
 
 pub async fn run(io: &mut Io, args: &[String]) -> Done {
@@ -74,10 +90,9 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     }
     let options = super::common::parse(OPTIONS, args, PURPOSE)?;
     require(&options, OPTIONS, &["files"])?;
-    if let Some(decoder) = DECODERS.iter().find(|name| options.has(name)) {
-        return Err(Exit::error(format!(
-            "klamm: --{decoder} is not supported yet"
-        )));
+    if home(&options) == Some(RecordHome::RemoteLog) {
+        let text = "klamm: --remote-log-metadata-decoder is not supported yet";
+        return Err(Exit::error(text));
     }
     let max_bytes = options.number::<u64>("max-bytes")?.unwrap_or(u64::MAX);
     for file in options
@@ -98,6 +113,11 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         }
     }
     Ok(())
+}
+
+fn home(options: &Options) -> Option<RecordHome> {
+    let asked = DECODERS.iter().find(|(name, _)| options.has(name));
+    asked.map(|(_, home)| *home)
 }
 
 /// What is done with an index.
@@ -132,11 +152,15 @@ pub fn base_offset(file: &str) -> i64 {
 }
 
 fn segment(io: &mut Io, file: &str, options: &Options, max_bytes: u64) -> Done {
-    io.line(format!("Log starting offset: {}", base_offset(file)));
+    io.line(starting_line(file));
+    let home = home(options);
+    let names = ["print-data-log", "value-decoder-class", "key-decoder-class"];
+    let content = home.is_some() || names.iter().any(|name| options.has(name));
     let detail = Detail {
-        records: options.has("print-data-log") || options.has("deep-iteration"),
-        content: options.has("print-data-log"),
+        records: content || options.has("deep-iteration"),
+        content,
         metadata: !options.has("skip-record-metadata"),
+        home,
     };
     let mut batches = SegmentReader::open(file)?;
     let mut next_offset = None;
@@ -157,7 +181,7 @@ fn segment(io: &mut Io, file: &str, options: &Options, max_bytes: u64) -> Done {
         print_batch(io, position, &batch, detail)?;
     }
     let left = batches.left();
-    if left > 0 {
+    if left > 0 && max_bytes >= WHOLE_SEGMENT {
         io.line(format!(
             "Found {left} invalid bytes at the end of {}",
             name_of(file)
@@ -172,6 +196,20 @@ fn segment(io: &mut Io, file: &str, options: &Options, max_bytes: u64) -> Done {
     Ok(())
 }
 
+/// A snapshot is called by the offset and the epoch that it ends with.
+fn starting_line(file: &str) -> String {
+    let parts = name_of(file)
+        .strip_suffix(".checkpoint")
+        .and_then(|stem| stem.split_once('-'));
+    let numbers = parts.and_then(|(offset, epoch)| {
+        Some((offset.parse::<i64>().ok()?, epoch.parse::<i32>().ok()?))
+    });
+    match numbers {
+        Some((offset, epoch)) => format!("Snapshot end offset: {offset}, epoch: {epoch}"),
+        None => format!("Log starting offset: {}", base_offset(file)),
+    }
+}
+
 fn name_of(file: &str) -> &str {
     Path::new(file)
         .file_name()
@@ -183,19 +221,57 @@ pub fn missing(file: &str) -> Exit {
     Exit::uncaught("java.nio.file.NoSuchFileException", file)
 }
 
+/// Whether a file is one that a broker makes with the first record: the first segment of a
+/// partition without any, or an index of the segment that is written.
+pub fn is_not_written_yet(file: &str) -> bool {
+    let path = Path::new(file);
+    let extension = path
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or_default();
+    let stem = path
+        .file_stem()
+        .and_then(|s| s.to_str())
+        .unwrap_or_default();
+    let is_segment = stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit());
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let names: Vec<String> = RealDisk
+        .list(parent)
+        .map(|entries| entries.into_iter().map(|entry| entry.name).collect())
+        .unwrap_or_default();
+    let has = |name: &str| names.iter().any(|known| known == name);
+    if !is_segment || !has("partition.metadata") {
+        return false;
+    }
+    let is_empty = !names.iter().any(|name| name.ends_with(".log"));
+    match extension {
+        "log" => is_empty,
+        "index" | "timeindex" => is_empty || has(&format!("{stem}.log")),
+        _ => false,
+    }
+}
+
 /// The batches of a segment, one at a time.
 pub struct SegmentReader {
-    file: std::sync::Arc<dyn crate::host::File>,
+    /// `None`: nothing was written yet.
+    file: Option<std::sync::Arc<dyn crate::host::File>>,
     position: u64,
     len: u64,
 }
 
 impl SegmentReader {
     pub fn open(path: &str) -> Result<SegmentReader, Exit> {
-        let file = RealDisk
-            .open(Path::new(path), OpenMode::Read)
-            .map_err(|_| missing(path))?;
-        let len = file.len().map_err(|_| missing(path))?;
+        let (file, len) = match RealDisk.open(Path::new(path), OpenMode::Read) {
+            Ok(file) => {
+                let len = file.len().map_err(|_| missing(path))?;
+                (Some(file), len)
+            }
+            Err(_) if is_not_written_yet(path) => (None, 0),
+            Err(_) => return Err(missing(path)),
+        };
         let position = 0;
         Ok(SegmentReader {
             file,
@@ -238,11 +314,14 @@ impl SegmentReader {
 
     /// Exactly so many bytes, if the file has them: nothing larger than the file is reserved.
     fn take(&self, position: u64, bytes: u64) -> Result<Option<Vec<u8>>, Exit> {
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
         if bytes > self.len.saturating_sub(position) {
             return Ok(None);
         }
         let mut buffer = vec![0; bytes as usize];
-        let read = self.file.read_at(&mut buffer, position);
+        let read = file.read_at(&mut buffer, position);
         let read = read.map_err(|error| Exit::error(format!("klamm: {error}")))?;
         Ok((read == buffer.len()).then_some(buffer))
     }
@@ -250,5 +329,9 @@ impl SegmentReader {
 
 /// The whole of a small file.
 pub fn read_all(path: &str) -> Result<Vec<u8>, Exit> {
-    RealDisk.read(Path::new(path)).map_err(|_| missing(path))
+    match RealDisk.read(Path::new(path)) {
+        Ok(bytes) => Ok(bytes),
+        Err(_) if is_not_written_yet(path) => Ok(Vec::new()),
+        Err(_) => Err(missing(path)),
+    }
 }

@@ -1,9 +1,13 @@
-//! How the console consumer prints a record (`DefaultMessageFormatter`).
+//! How the console consumer prints a record: the classes of `--formatter`.
 //!
 //! ```text
 //! timestamp partition offset epoch delivery headers key value      those that are switched on,
 //!                                                                  key.separator between them
+//! {"key":{"type":1,"data":{...}},"value":{"version":4,"data":{...}}}   records of internal topics,
+//!                                                                      nothing between two
 //! ```
+//!
+//! Classes go by the end of their name: those of older Kafkas had others in front.
 
 use std::io::Write;
 
@@ -11,10 +15,12 @@ use bytes::Bytes;
 
 use super::consume::Incoming;
 use super::exit::Exit;
+use super::internal_records::{Decoded, decode, json};
 use super::settings::Settings;
+use crate::wire::RecordHome;
 
 pub struct Formatter {
-    is_silent: bool,
+    kind: Kind,
     print: Print,
     key_separator: Vec<u8>,
     line_separator: Vec<u8>,
@@ -23,6 +29,28 @@ pub struct Formatter {
     key: Deserializer,
     value: Deserializer,
     headers: Deserializer,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Columns,
+    Nothing,
+    /// Records of an internal topic; of these types, or of all.
+    Internal(RecordHome, &'static [i16]),
+}
+
+impl Kind {
+    fn of_class(class: &str) -> Option<Kind> {
+        Some(match class.rsplit(['.', '$']).next()? {
+            "DefaultMessageFormatter" | "LoggingMessageFormatter" => Kind::Columns,
+            "NoOpMessageFormatter" => Kind::Nothing,
+            "OffsetsMessageFormatter" => Kind::Internal(RecordHome::Groups, &[0, 1]),
+            "GroupMetadataMessageFormatter" => Kind::Internal(RecordHome::Groups, &[2]),
+            "TransactionLogMessageFormatter" => Kind::Internal(RecordHome::Transactions, &[]),
+            "ShareGroupStateMessageFormatter" => Kind::Internal(RecordHome::ShareGroups, &[]),
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,16 +126,12 @@ impl Deserializer {
 impl Formatter {
     /// `Err` has the name of a class that is not known.
     pub fn new(class: &str, properties: &Settings) -> Result<Formatter, Exit> {
-        let is_silent = match class.rsplit('.').next() {
-            Some("DefaultMessageFormatter" | "LoggingMessageFormatter") => false,
-            Some("NoOpMessageFormatter") => true,
-            _ => return Err(Exit::error(class)),
-        };
+        let kind = Kind::of_class(class).ok_or_else(|| Exit::error(class))?;
         let flag = |name: &str| properties.flag(name, false);
         let bytes =
             |name: &str, default: &str| properties.get(name).unwrap_or(default).as_bytes().to_vec();
         Ok(Formatter {
-            is_silent,
+            kind,
             print: Print {
                 timestamp: flag("print.timestamp"),
                 partition: flag("print.partition"),
@@ -129,8 +153,15 @@ impl Formatter {
 
     /// Writes a record; an error is one of the writer, or says that a field has the wrong type.
     pub fn write(&self, record: &Incoming, out: &mut dyn Write) -> std::io::Result<()> {
-        if self.is_silent {
-            return Ok(());
+        match self.kind {
+            Kind::Columns => {}
+            Kind::Nothing => return Ok(()),
+            Kind::Internal(home, types) => {
+                return match internal(record, home, types)? {
+                    Some(text) => out.write_all(text.as_bytes()),
+                    None => Ok(()),
+                };
+            }
         }
         let columns = self.columns(record)?;
         let mut first = true;
@@ -205,6 +236,33 @@ impl Formatter {
     }
 }
 
+/// A record of an internal topic; `None` when this formatter does not show it.
+fn internal(record: &Incoming, home: RecordHome, types: &[i16]) -> std::io::Result<Option<String>> {
+    let Some(key) = &record.key else {
+        return Ok(None);
+    };
+    Ok(match decode(home, key, record.value.as_ref()) {
+        Decoded::Record { api_key, .. } if !types.is_empty() && !types.contains(&api_key) => None,
+        Decoded::Record {
+            api_key,
+            key,
+            value,
+        } => {
+            let value = value.map_or("null".to_owned(), |(version, fields)| {
+                format!("{{\"version\":{version},\"data\":{}}}", json(&fields))
+            });
+            let key = json(&key);
+            Some(format!(
+                "{{\"key\":{{\"type\":{api_key},\"data\":{key}}},\"value\":{value}}}"
+            ))
+        }
+        Decoded::UnknownType(_) => None,
+        Decoded::Failed(why) => {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,5 +318,30 @@ mod tests {
         number.value = Some(Bytes::from_static(&[0, 0, 0, 5]));
         let class = "org.apache.kafka.common.serialization.IntegerDeserializer";
         assert_eq!(show(&[("value.deserializer", class)], &number), "5\n");
+    }
+
+    #[test]
+    fn records_of_internal_topics_are_json() {
+        let commit = Incoming {
+            key: Some(Bytes::from_static(b"\0\x01\0\x01g\0\x01t\0\0\0\x02")),
+            value: None,
+            ..record()
+        };
+        let show = |class: &str| {
+            let formatter = Formatter::new(class, &Settings::default()).unwrap();
+            let mut out = Vec::new();
+            formatter.write(&commit, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let text =
+            r#"{"key":{"type":1,"data":{"group":"g","topic":"t","partition":2}},"value":null}"#;
+        let package = "org.apache.kafka.tools.consumer.";
+        assert_eq!(show(&format!("{package}OffsetsMessageFormatter")), text);
+        assert_eq!(
+            show("kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"),
+            text
+        );
+        assert_eq!(show(&format!("{package}GroupMetadataMessageFormatter")), "");
+        assert!(Formatter::new("x.Unknown", &Settings::default()).is_err());
     }
 }

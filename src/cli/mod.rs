@@ -15,6 +15,7 @@ mod consume;
 mod exceptions;
 mod exit;
 mod formatter;
+mod internal_records;
 mod io;
 mod java_order;
 mod line_reader;

@@ -114,6 +114,11 @@ pub fn dispatch(words: Vec<OsString>) -> Dispatched {
         .collect();
     super::zookeeper::renamed(name, &mut args);
     if let Some((mapped, text)) = super::zookeeper::mapped(name, &args) {
+        if let Some(user) = super::zookeeper::user_without_use(name, &args) {
+            eprintln!("klamm: no listener asks for passwords, so that of {user} is not kept");
+            println!("Completed updating config for entity: user-principal '{user}'.");
+            return Dispatched::Done(ExitCode::SUCCESS);
+        }
         eprintln!("{text}");
         args = mapped;
     }

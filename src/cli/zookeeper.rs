@@ -66,6 +66,21 @@ pub fn renamed(tool: &str, args: &mut [String]) {
     }
 }
 
+/// The user whose password would be stored: without a listener that asks for passwords it has no
+/// use, and scripts go on only after a 0.
+pub fn user_without_use(tool: &str, args: &[String]) -> Option<String> {
+    let value = |name: &str| {
+        let at = args.iter().position(|word| word == name)?;
+        args.get(at + 1).cloned()
+    };
+    let sets_password = value("--add-config")
+        .is_some_and(|configs| configs.trim_start_matches('[').starts_with("SCRAM-"));
+    let is_of_users = value("--entity-type").as_deref() == Some("users");
+    (tool == "configs" && is_of_users && sets_password)
+        .then(|| value("--entity-name"))
+        .flatten()
+}
+
 /// The words of a tool with the broker in place of ZooKeeper, and a line that says so.
 pub fn mapped(tool: &str, args: &[String]) -> Option<(Vec<String>, String)> {
     if !TOOLS.contains(&tool) {

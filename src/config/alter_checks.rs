@@ -143,11 +143,10 @@ impl NodeConfig {
                 .keys()
                 .filter_map(|name| Some((name, broker_row(name)?)))
         };
-        let listed = |names: Vec<&String>| {
-            let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
-            names.join(", ")
+        let is_fixed = |name: &str, row: &Row| {
+            row.scope == Scope::ReadOnly && !self.may_alter_advertised(name)
         };
-        let fixed = known().filter(|(_, row)| row.scope == Scope::ReadOnly);
+        let fixed = known().filter(|(name, row)| is_fixed(name, row));
         let fixed: Vec<&String> = fixed.map(|(name, _)| name).collect();
         let not_dynamic = |names: Vec<&String>| {
             Err(Rejection::request(format!(
@@ -158,20 +157,10 @@ impl NodeConfig {
         if !fixed.is_empty() {
             return not_dynamic(fixed);
         }
-        let of_listeners: Vec<&String> = known()
-            .map(|(name, _)| name)
-            .filter(|name| name.starts_with("ssl."))
-            .collect();
-        if !of_listeners.is_empty() {
-            return Err(Rejection::request(format!(
-                "These security configs can be dynamically updated only per-listener using the \
-                 listener prefix: [{}]",
-                listed(of_listeners)
-            )));
-        }
+        check_security(overrides)?;
         let of_one = |name: &&String| {
             let row = broker_row(name).or_else(|| listener_base(name));
-            row.is_some_and(|row| row.scope == Scope::PerBroker)
+            row.is_some_and(|row| row.scope == Scope::PerBroker) || self.may_alter_advertised(name)
         };
         let of_one: Vec<&String> = overrides.keys().filter(of_one).collect();
         if name.is_empty() && !of_one.is_empty() {
@@ -182,7 +171,7 @@ impl NodeConfig {
             )));
         }
         let bound: Vec<&String> = overrides.keys().filter(|name| is_bound(name)).collect();
-        if !bound.is_empty() {
+        if !bound.is_empty() && self.changes_sockets(overrides)? {
             return not_dynamic(bound);
         }
         for (name, row) in known() {
@@ -211,8 +200,32 @@ impl NodeConfig {
             _ => ((*layers.cluster).clone(), overrides.clone()),
         };
         let (altered, _) = self.with_dynamic(dynamic.0, dynamic.1);
+        if altered.advertised_is_altered() {
+            let read = altered.read_listeners();
+            read.map_err(|error| Rejection::request(error.to_string()))?;
+        }
         let new_errors = number_errors(&altered).into_iter().next();
         new_errors.map_or(Ok(()), |reason| Err(Rejection::request(reason)))
+    }
+
+    /// Whether other sockets would have to be bound, or what is wrong with the listeners.
+    fn changes_sockets(&self, overrides: &Overrides) -> Result<bool, Rejection> {
+        let cluster = (*self.layers.cluster).clone();
+        let (altered, _) = self.with_dynamic(cluster, overrides.clone());
+        let read = altered.read_listeners();
+        let listeners = read.map_err(|error| Rejection::request(error.to_string()))?;
+        if altered.broker.is_controller() && listeners.controller().next().is_none() {
+            return Err(Rejection::request(
+                "requirement failed: controller.listener.names must contain at least one value \
+                 appearing in the 'listeners' configuration when running the KRaft controller role",
+            ));
+        }
+        Ok(listeners.bound != self.listeners.bound)
+    }
+
+    /// With ZooKeeper a broker's address could be altered while it runs.
+    fn may_alter_advertised(&self, name: &str) -> bool {
+        name == "advertised.listeners" && self.broker.network.klamm_advertised_dynamic
     }
 
     /// Kafka lets a pool at most double or halve in one step.
@@ -250,6 +263,26 @@ const THREADS: &[&str] = &[
     "num.recovery.threads.per.data.dir",
     "background.threads",
 ];
+
+fn listed(names: Vec<&String>) -> String {
+    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    names.join(", ")
+}
+
+fn check_security(overrides: &Overrides) -> Result<(), Rejection> {
+    let of_listeners: Vec<&String> = overrides
+        .keys()
+        .filter(|name| name.starts_with("ssl.") && broker_row(name).is_some())
+        .collect();
+    match of_listeners.is_empty() {
+        true => Ok(()),
+        false => Err(Rejection::request(format!(
+            "These security configs can be dynamically updated only per-listener using the \
+             listener prefix: [{}]",
+            listed(of_listeners)
+        ))),
+    }
+}
 
 /// Kafka changes these while it runs; here the sockets are bound once, at start.
 fn is_bound(name: &str) -> bool {

@@ -226,3 +226,58 @@ fn what_this_broker_cannot_follow_is_refused() {
         );
     }
 }
+
+#[test]
+fn listeners_that_stay_as_they_are_are_taken() {
+    let alter = |value: &str| {
+        let alteration = Alteration {
+            op: 0,
+            name: "listeners".into(),
+            value: Some(value.into()),
+        };
+        let none = Overrides::new();
+        let answer = node().alter(ResourceType::Broker, "1", &none, &[alteration], false);
+        answer
+            .map(|_| ())
+            .map_err(|rejection| rejection.message.unwrap_or_default())
+    };
+    let written = node().value("listeners").unwrap().value.unwrap();
+    assert_eq!(alter(&written), Ok(()));
+    let without = alter("PLAINTEXT://127.0.0.1:9092").unwrap_err();
+    let start = "requirement failed: controller.listener.names must contain at least one value";
+    assert!(without.starts_with(start), "{without}");
+    assert!(alter("foo").is_err());
+}
+
+/// As in ZooKeeper's days, where the configuration is of those.
+#[test]
+fn an_advertised_address_is_altered_only_where_it_may() {
+    let properties = include_str!("testdata/plain.properties");
+    let text = format!("{properties}\nklamm.advertised.dynamic=true\n");
+    let old = NodeConfig::load(Sources {
+        file: Some(parse_properties("server.properties", &text).unwrap()),
+        ..Sources::default()
+    });
+    let old = old.unwrap().0;
+    let alter = |node: &NodeConfig, name: &str, value: &str| {
+        let alteration = Alteration {
+            op: 0,
+            name: "advertised.listeners".into(),
+            value: Some(value.into()),
+        };
+        let none = Overrides::new();
+        let answer = node.alter(ResourceType::Broker, name, &none, &[alteration], false);
+        answer
+            .map(|_| ())
+            .map_err(|rejection| rejection.message.unwrap_or_default())
+    };
+    let value = "PLAINTEXT://127.0.0.1:32768";
+    assert_eq!(alter(&old, "1", value), Ok(()));
+    assert!(alter(&old, "", value).is_err(), "of one broker only");
+    assert!(alter(&old, "1", "nonsense").is_err());
+    let refused = alter(&node(), "1", value).unwrap_err();
+    assert_eq!(
+        refused,
+        "Cannot update these configs dynamically: [advertised.listeners]"
+    );
+}

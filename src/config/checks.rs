@@ -140,6 +140,16 @@ fn check_listeners(
         ));
     }
     let advertised = names(&mut listeners.advertised_broker());
+    check_inter_broker(listeners, &advertised, is_set, reasons);
+    check_advertised(listeners, reasons);
+}
+
+fn check_inter_broker(
+    listeners: &Listeners,
+    advertised: &str,
+    is_set: IsSet<'_>,
+    reasons: &mut Vec<String>,
+) {
     if advertised.is_empty() {
         reasons.push(
             "A broker needs a listener that is not in controller.listener.names; add \
@@ -152,11 +162,14 @@ fn check_listeners(
     {
         reasons.push(format!(
             "inter.broker.listener.name must be a listener name defined in advertised.listeners; \
-             {} is none. Set it to one of: {advertised}",
-            listeners.inter_broker_name
+             {}{} is none. Set it to one of: {advertised}",
+            listeners.inter_broker_name,
+            match is_set("inter.broker.listener.name") {
+                true => "",
+                false => " of security.inter.broker.protocol",
+            }
         ));
     }
-    check_advertised(listeners, reasons);
 }
 
 fn check_distinct(bound: &[Listener], reasons: &mut Vec<String>) {
@@ -164,7 +177,7 @@ fn check_distinct(bound: &[Listener], reasons: &mut Vec<String>) {
         for earlier in &bound[..i] {
             if earlier.name == listener.name {
                 reasons.push(format!(
-                    "Each listener must have a different name: {earlier}, {listener}"
+                    "Each listener must have a different name, listeners: {earlier}, {listener}"
                 ));
             } else if earlier.port == listener.port
                 && listener.port != 0
@@ -173,7 +186,7 @@ fn check_distinct(bound: &[Listener], reasons: &mut Vec<String>) {
                     || listener.host.is_empty())
             {
                 reasons.push(format!(
-                    "Each listener must have a different port: {earlier}, {listener}"
+                    "Each listener must have a different port, listeners: {earlier}, {listener}"
                 ));
             }
         }

@@ -1,6 +1,9 @@
 //! What is wrong with a configuration, and where it was written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use super::{Property, describe};
 
 /// Where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +58,8 @@ pub enum ConfigError {
         name: &'static str,
         hint: &'static str,
     },
-    /// Values that do not go together; the reason names the names and the way out.
+    /// Values that do not go together; the reason names the names and the way out, and
+    /// [`ConfigError::placed`] adds where each was written.
     #[error("{reason}")]
     Conflict { reason: String },
     /// A value that would be unsafe to ignore.
@@ -125,5 +129,62 @@ impl ConfigError {
             },
             other => other,
         }
+    }
+
+    /// The same error with the place of each value that was `given`: of its own name, or of all
+    /// that a conflict names.
+    pub(super) fn placed(self, given: &BTreeMap<String, Property>) -> ConfigError {
+        match self {
+            ConfigError::Conflict { reason } => {
+                let places = places(&reason, given);
+                ConfigError::Conflict {
+                    reason: format!("{reason}{places}"),
+                }
+            }
+            ConfigError::Refused {
+                name,
+                value,
+                reason,
+                origin: None,
+            } => ConfigError::Refused {
+                origin: given.get(&name).map(|property| property.origin.clone()),
+                name,
+                value,
+                reason,
+            },
+            ConfigError::Invalid { ref name, .. } => match given.get(name) {
+                Some(property) => self.at(&property.origin),
+                None => self,
+            },
+            other => other,
+        }
+    }
+}
+
+/// ` (node.id: server.properties:2, broker.id: --override)`, or nothing when no name in `reason`
+/// was given.
+fn places(reason: &str, given: &BTreeMap<String, Property>) -> String {
+    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
+    // Kafka's sentences about voters call it so.
+    let reason = reason.replace("the node id", "node.id");
+    let mut named: Vec<&Property> = Vec::new();
+    for word in reason.split(|c: char| !is_of_name(c)) {
+        let word = word.trim_end_matches('.');
+        // What is in milliseconds may have been said in hours.
+        for name in describe::family(word) {
+            if let Some(property) = given.get(name)
+                && !named.iter().any(|known| known.name == property.name)
+            {
+                named.push(property);
+            }
+        }
+    }
+    let named: Vec<String> = named
+        .into_iter()
+        .map(|property| format!("{}: {}", property.name, property.origin))
+        .collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", named.join(", ")),
     }
 }

@@ -81,7 +81,8 @@ impl NodeConfig {
         };
         let broker = BrokerConfig::build(&|row| layers.value(row));
         let is_set = |name: &str| layers.given.contains_key(name);
-        let listeners = Listeners::read(&broker, &is_set).map_err(|error| vec![error])?;
+        let placed = |error: ConfigError| error.placed(&layers.given);
+        let listeners = Listeners::read(&broker, &is_set).map_err(|error| vec![placed(error)])?;
         errors.extend(checks::start_errors(&broker, &listeners, &is_set, alone));
         let node = NodeConfig::from_layers(layers, listeners);
         let numbers = number_errors(&node).into_iter();
@@ -89,7 +90,8 @@ impl NodeConfig {
         if errors.is_empty() {
             Ok((node, warnings))
         } else {
-            Err(errors)
+            let placed = |error: ConfigError| error.placed(&node.layers.given);
+            Err(errors.into_iter().map(placed).collect())
         }
     }
 
@@ -111,10 +113,30 @@ impl NodeConfig {
             cluster: Arc::new(cluster),
             this_broker: Arc::new(this_broker),
         };
-        (
-            NodeConfig::from_layers(layers, self.listeners.clone()),
-            warnings,
-        )
+        let mut node = NodeConfig::from_layers(layers, self.listeners.clone());
+        if node.advertised_is_altered() {
+            match node.read_listeners() {
+                Ok(listeners) => node.listeners = listeners,
+                Err(error) => warnings.push(ConfigWarning::Dynamic(error)),
+            }
+        }
+        (node, warnings)
+    }
+
+    /// Whether clients are told what fits the way they came.
+    pub fn tells_the_way(&self) -> bool {
+        self.broker.network.klamm_advertised_mode == "follow"
+    }
+
+    /// Whether `advertised.listeners` is no longer that of the start.
+    pub fn advertised_is_altered(&self) -> bool {
+        let is_set = self.layers.this_broker.contains_key("advertised.listeners");
+        is_set && self.broker.network.klamm_advertised_dynamic
+    }
+
+    /// The listeners that the present values come to.
+    pub(super) fn read_listeners(&self) -> Result<Listeners, ConfigError> {
+        Listeners::read(&self.broker, &|name| self.layers.given.contains_key(name))
     }
 
     fn from_layers(layers: Layers, listeners: Listeners) -> NodeConfig {
@@ -141,6 +163,11 @@ impl NodeConfig {
     /// neither known nor set.
     pub fn value(&self, name: &str) -> Option<ConfigValue> {
         self.layers.written(name)
+    }
+
+    /// Whether the operator has set this name.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.layers.given.contains_key(name)
     }
 
     /// The static values by name, each with its origin: what the start logs. Secrets are hidden,

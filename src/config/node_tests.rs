@@ -425,7 +425,7 @@ const CONFLICTS: &[(&str, &str)] = &[
     ),
     (
         "group.coordinator.rebalance.protocols=consumer",
-        "Disabling the 'classic' protocol is",
+        "group.coordinator.rebalance.protocols: disabling the 'classic' protocol is",
     ),
     (
         "max.connections.per.ip.overrides=foo",
@@ -437,8 +437,10 @@ const CONFLICTS: &[(&str, &str)] = &[
 fn values_that_do_not_go_together_stop_the_start() {
     for (more, start) in CONFLICTS {
         let errors = errors(load_base(&format!("{more}\n")));
+        let found = errors.iter().find(|error| error.starts_with(start));
+        // Each says where the value was written, which is the line after the base.
         assert!(
-            errors.iter().any(|error| error.starts_with(start)),
+            found.is_some_and(|error| error.contains("server.properties:7")),
             "{more}: {errors:?}"
         );
     }
@@ -454,6 +456,22 @@ fn values_that_do_not_go_together_stop_the_start() {
         let errors = errors(load_base(&format!("{accepted}\n")));
         assert_eq!(errors, [""; 0], "{accepted}");
     }
+}
+
+#[test]
+fn an_error_between_values_names_the_place_of_each() {
+    let loaded = NodeConfig::load(Sources {
+        file: Some(parse_properties("server.properties", BASE).unwrap()),
+        environment: Vec::new(),
+        arguments: argument_properties(["broker.id=9"]).unwrap(),
+    });
+    assert_eq!(
+        errors(loaded),
+        [
+            "node.id=1 and broker.id=9 must be the same; leave out broker.id. (node.id: \
+             server.properties:2, broker.id: --override)"
+        ]
+    );
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub(super) fn number_errors(node: &NodeConfig) -> Vec<String> {
     let protocols = &node.broker.group.group_coordinator_rebalance_protocols;
     require(
         protocols.iter().any(|protocol| protocol == "classic"),
-        "Disabling the 'classic' protocol is not supported.",
+        "group.coordinator.rebalance.protocols: disabling the 'classic' protocol is not supported",
     );
     let assignors = &node.broker.group.group_consumer_assignors;
     require(

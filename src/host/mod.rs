@@ -8,6 +8,7 @@ pub mod disk;
 pub mod key_value;
 pub mod limits;
 pub mod log_levels;
+pub mod network;
 pub mod random;
 pub mod tasks;
 pub mod turns;

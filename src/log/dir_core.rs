@@ -6,13 +6,13 @@
 //! space (`Log::append_run`), and a file that there is no space to replace ([`DirCore::replace`]).
 //! The next start reads the files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::host::{Disk, OpenMode};
 use crate::types::{Offset, TopicPartition};
@@ -39,6 +39,22 @@ pub(super) struct DirCore {
     deleted_count: AtomicU64,
     /// Held while a checkpoint file is gathered and written.
     checkpointing: Mutex<()>,
+    /// Files that are being replaced: two at once would take the new file from each other.
+    replacing: Mutex<BTreeSet<PathBuf>>,
+    replaced: Condvar,
+}
+
+/// The right to replace one file.
+struct ReplaceTurn<'a> {
+    core: &'a DirCore,
+    path: &'a Path,
+}
+
+impl Drop for ReplaceTurn<'_> {
+    fn drop(&mut self) {
+        self.core.replacing.lock().remove(self.path);
+        self.core.replaced.notify_all();
+    }
 }
 
 impl DirCore {
@@ -55,6 +71,8 @@ impl DirCore {
             stale_points: Mutex::new(BTreeMap::new()),
             deleted_count: AtomicU64::new(0),
             checkpointing: Mutex::new(()),
+            replacing: Mutex::default(),
+            replaced: Condvar::new(),
         }
     }
 
@@ -138,6 +156,7 @@ impl DirCore {
     /// Replaces a file durably. Where there is no space for the new content the old one stays, and
     /// the directory is as it was.
     pub fn replace(&self, path: &Path, content: &[u8]) -> Result<(), LogError> {
+        let _turn = self.turn_to_replace(path);
         self.check_online()?;
         match self.disk.replace(path, content) {
             Err(source) if is_full(&source) => Err(LogError::Io {
@@ -147,6 +166,14 @@ impl DirCore {
             }),
             replaced => self.change("replace", path, || replaced),
         }
+    }
+
+    fn turn_to_replace<'a>(&'a self, path: &'a Path) -> ReplaceTurn<'a> {
+        let mut replacing = self.replacing.lock();
+        while !replacing.insert(path.to_owned()) {
+            self.replaced.wait(&mut replacing);
+        }
+        ReplaceTurn { core: self, path }
     }
 
     pub fn remove_if_there(&self, path: &Path) -> Result<(), LogError> {

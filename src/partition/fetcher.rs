@@ -11,7 +11,7 @@
 //! 2. A partition is fetched in the leader epoch it was put with. Fenced, it waits for the metadata
 //!    to put it again.
 //! 3. What fails of one partition is tried again after `replica.fetch.backoff.ms` and does not hold
-//!    up the others.
+//!    up the others. A leader that does not know yet that it leads is asked again sooner.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ use super::leader::Partition;
 use crate::machine::fetch_session_client::FetchSessionClient;
 use crate::peer::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId};
+
+/// A new leader may hear of its lead a moment after its followers do. The wait doubles up to
+/// `replica.fetch.backoff.ms`.
+const BACKOFF_OF_NEW_LEADER: Duration = Duration::from_millis(10);
 
 /// By topic id and index.
 pub type Key = (TopicId, i32);
@@ -49,6 +53,17 @@ struct Followed {
     /// Not to be fetched before.
     retry_at: Duration,
     is_fenced: bool,
+    /// The next wait for a leader that does not know of its lead.
+    new_leader_backoff: Duration,
+}
+
+impl Followed {
+    /// How long to wait for the leader to hear of its lead.
+    fn next_new_leader_backoff(&mut self, backoff: Duration) -> Duration {
+        let wait = self.new_leader_backoff.min(backoff);
+        self.new_leader_backoff = wait * 2;
+        wait
+    }
 }
 
 /// A partition whose leader has to be asked where its log starts and ends.
@@ -95,6 +110,7 @@ impl Fetcher {
             leader_epoch,
             retry_at: Duration::ZERO,
             is_fenced: false,
+            new_leader_backoff: BACKOFF_OF_NEW_LEADER,
         };
         self.followed.insert(key, followed);
     }
@@ -143,11 +159,16 @@ impl Fetcher {
         if wanted.is_empty() {
             return None;
         }
+        // What is waited for longer would hold up those whose time comes meanwhile.
+        let waiting = self.followed.values();
+        let waiting = waiting.filter(|f| !f.is_fenced && f.retry_at > now);
+        let soonest = waiting.map(|followed| followed.retry_at - now).min();
+        let max_wait = self.config.max_wait.min(soonest.unwrap_or(Duration::MAX));
         let session = self.session.request(wanted);
         Some(ReplicaFetchCall {
             replica: self.this_broker,
             replica_epoch: broker_epoch,
-            max_wait: self.config.max_wait,
+            max_wait,
             min_bytes: self.config.min_bytes,
             max_bytes: self.config.response_max_bytes,
             session_id: session.id,
@@ -211,6 +232,10 @@ impl Fetcher {
             match take(followed, fetched, offset, wall) {
                 Next::Fetch => {}
                 Next::Wait => followed.retry_at = now + self.config.backoff,
+                Next::WaitForLeader => {
+                    let wait = followed.next_new_leader_backoff(self.config.backoff);
+                    followed.retry_at = now + wait;
+                }
                 Next::Fenced => followed.is_fenced = true,
                 Next::AskBounds => out_of_range.push(OutOfRange {
                     key,
@@ -249,6 +274,7 @@ impl Fetcher {
 enum Next {
     Fetch,
     Wait,
+    WaitForLeader,
     Fenced,
     AskBounds,
 }
@@ -280,6 +306,16 @@ fn take(
         (ErrorCode::FencedLeaderEpoch, _) => {
             tracing::info!(%topic_partition, "the leader knows a newer epoch; the metadata will tell");
             return Next::Fenced;
+        }
+        (
+            error @ (ErrorCode::NotLeaderOrFollower
+            | ErrorCode::UnknownLeaderEpoch
+            | ErrorCode::UnknownTopicId
+            | ErrorCode::UnknownTopicOrPartition),
+            _,
+        ) => {
+            tracing::debug!(%topic_partition, error = error.name(), "it does not lead yet");
+            return Next::WaitForLeader;
         }
         (error, _) => {
             tracing::debug!(%topic_partition, error = error.name(), "not fetched");

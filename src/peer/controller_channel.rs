@@ -3,6 +3,8 @@
 //! 1. A request that gets NOT_CONTROLLER, or whose connection is lost, is sent again to whoever
 //!    leads then, until its time is up. So what is sent must be safe to send twice: it names the
 //!    epochs it was made in.
+//!    The same goes for one that waits for an answer while another node is found to lead: a
+//!    controller that stopped answers nothing and refuses nothing.
 //! 2. When this node is the active controller nothing leaves it: the request is answered by its own
 //!    handler, which decodes and judges it as if it had come over the network.
 //! 3. One connection is kept; requests on it are answered in order.
@@ -36,6 +38,9 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// How long a controller may take to accept a connection before it is looked for again.
 const DIAL_MAX: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether the controller that is waited for still leads.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the active controller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,10 +223,15 @@ impl ControllerChannel {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if let Some(place) = self.finder.controller() {
-                match timeout_at(deadline, once(place, left)).await {
-                    Ok(Ok(Some(answer))) => return Ok(answer),
-                    Ok(Ok(None)) | Err(_) => {}
-                    Ok(Err(error)) => {
+                let answer = once(place.clone(), left);
+                let answer = tokio::select! {
+                    answer = timeout_at(deadline, answer) => answer.ok(),
+                    () = self.moved_from(&place) => None,
+                };
+                match answer {
+                    Some(Ok(Some(answer))) => return Ok(answer),
+                    Some(Ok(None)) | None => {}
+                    Some(Err(error)) => {
                         *self.connection.lock().await = None;
                         last = Some(Box::new(error));
                     }
@@ -231,6 +241,16 @@ impl ControllerChannel {
                 return Err(PeerError::NoController { api, last });
             }
             sleep(RETRY).await;
+        }
+    }
+
+    /// Returns when another node than the one at `place` leads.
+    async fn moved_from(&self, place: &ControllerPlace) {
+        loop {
+            sleep(LOOK).await;
+            if self.finder.controller().is_some_and(|now| now != *place) {
+                return;
+            }
         }
     }
 

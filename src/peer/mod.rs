@@ -44,9 +44,10 @@ pub use error::PeerError;
 pub use metadata::{ClusterView, PartitionView, TopicView};
 pub use private::{
     FORWARD, METADATA_FETCH, OWN_VERSIONS, PRIVATE_APIS, PrivateApi, PrivateRequest, QUORUM_HELLO,
-    QUORUM_JOIN, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE, own_versions, private_api,
+    QUORUM_JOIN, QUORUM_PRE_VOTE, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE,
+    own_versions, private_api,
 };
-pub use probe::is_gone;
+pub use probe::{Sign, is_gone, sign_of_life};
 pub use replica_fetch::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 pub use retry::Backoff;
 pub use transactions::{AddPartitionsCall, MarkerCall, PartitionErrors};

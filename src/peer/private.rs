@@ -48,8 +48,11 @@ pub const FORWARD: PrivateApi = api(20006, "Forward");
 /// only. An empty body is answered with key, lowest and highest version of each.
 pub const OWN_VERSIONS: PrivateApi = api(20007, "OwnVersions");
 
+/// Whether a voter would be voted for, before it stands for election.
+pub const QUORUM_PRE_VOTE: PrivateApi = api(20008, "QuorumPreVote");
+
 /// By key.
-pub const PRIVATE_APIS: [&PrivateApi; 8] = [
+pub const PRIVATE_APIS: [&PrivateApi; 9] = [
     &QUORUM_HELLO,
     &RAFT_APPEND_ENTRIES,
     &RAFT_VOTE,
@@ -58,6 +61,7 @@ pub const PRIVATE_APIS: [&PrivateApi; 8] = [
     &QUORUM_JOIN,
     &FORWARD,
     &OWN_VERSIONS,
+    &QUORUM_PRE_VOTE,
 ];
 
 pub fn private_api(key: i16) -> Option<&'static PrivateApi> {

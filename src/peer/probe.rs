@@ -8,11 +8,33 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::address::Address;
+use super::connection::Connection;
+use super::error::PeerError;
 
 /// A socket may still listen for a moment when another of its process is closed already.
 const TRIES: u32 = 5;
 const BETWEEN: Duration = Duration::from_millis(20);
 const DIAL_MAX: Duration = Duration::from_millis(500);
+
+/// What a process that is asked for a sign of life does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    Answers,
+    /// Nobody listens there.
+    Gone,
+    None,
+}
+
+/// Asks for a sign of life on a new connection, which a stopped process accepts and never answers.
+pub async fn sign_of_life(address: &Address, within: Duration) -> Sign {
+    match Connection::dial(address, "sign-of-life", within).await {
+        Ok(_) => Sign::Answers,
+        Err(PeerError::Connect { source, .. }) if source.kind() == ErrorKind::ConnectionRefused => {
+            Sign::Gone
+        }
+        Err(_) => Sign::None,
+    }
+}
 
 /// True only when the address refuses a connection. Silence and any other failure prove nothing.
 pub async fn is_gone(address: &Address) -> bool {

@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::peer::{
-    METADATA_FETCH, PrivateRequest, QUORUM_HELLO, QUORUM_JOIN, RAFT_APPEND_ENTRIES,
-    RAFT_INSTALL_SNAPSHOT, RAFT_VOTE,
+    METADATA_FETCH, PrivateRequest, QUORUM_HELLO, QUORUM_JOIN, QUORUM_PRE_VOTE,
+    RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE,
 };
 use crate::types::{BrokerId, Offset};
 
 use super::network::RaftRpc;
 use super::rpc::{
-    Content, FetchAnswer, FetchRequest, HelloAnswer, HelloRequest, JoinAnswer, JoinRequest, Status,
-    unwrap,
+    Content, FetchAnswer, FetchRequest, HelloAnswer, HelloRequest, JoinAnswer, JoinRequest,
+    PreVoteAnswer, PreVoteRequest, Status, unwrap,
 };
 use super::{Quorum, QuorumError, keys};
 
@@ -77,6 +77,7 @@ impl Endpoint {
             api if *api == RAFT_VOTE => raft(RaftRpc::Vote).await,
             api if *api == RAFT_INSTALL_SNAPSHOT => raft(RaftRpc::InstallSnapshot).await,
             api if *api == QUORUM_HELLO => keys::encode(&self.hello(read(body)?)?),
+            api if *api == QUORUM_PRE_VOTE => keys::encode(&self.pre_vote(&read(body)?)),
             api if *api == QUORUM_JOIN => keys::encode(&self.join(read(body)?).await),
             api if *api == METADATA_FETCH => keys::encode(&self.fetch(read(body)?, now).await),
             _ => return None,
@@ -129,6 +130,9 @@ impl Endpoint {
         if !directory_id.is_nil() && directory_id != quorum.directory_id() {
             return refused(Status::OtherDirectory);
         }
+        if rpc != RaftRpc::Vote {
+            quorum.hear(header.source);
+        }
         match quorum.handle_rpc(rpc, message).await {
             Ok(answer) => {
                 let mut taken = vec![Status::Taken as u8];
@@ -139,6 +143,13 @@ impl Endpoint {
                 tracing::warn!("the message of voter {}: {error}", header.source);
                 refused(Status::Failed)
             }
+        }
+    }
+
+    fn pre_vote(&self, request: &PreVoteRequest) -> PreVoteAnswer {
+        match self.quorum() {
+            Some(quorum) => quorum.pre_vote(request),
+            None => PreVoteAnswer { is_granted: false },
         }
     }
 

@@ -1,32 +1,61 @@
-//! A leader whose process dies is noticed at once: the kernel closes its connections, and its port
-//! refuses the next one. Waiting for the election time-out is for leaders that fall silent.
+//! When voters choose another leader: this, not openraft's own clock, begins elections where there
+//! are several voters.
 //!
-//! 1. An election is begun early only when the leader's address refuses a connection: nobody
-//!    listens there, so nobody leads from there. A cut network does not refuse, it is silent.
-//! 2. Voters begin one after the other. The first is refused by those that do not know yet, and
-//!    knows then that its own vote is free; the next one is elected.
+//! ```text
+//!                 .-- its address refuses: it is gone ---------------------.
+//!   a leader leads                                                         >-- in turn: elect
+//!                 '-- silent for five heartbeats -> would a majority vote -'
+//!   nobody leads ---- for one heartbeat ----------> for this node?
+//! ```
+//!
+//! 1. A leader whose process dies is noticed at once: the kernel closes its connections, and its
+//!    port refuses the next one. A cut network does not refuse, it is silent.
+//! 2. While a leader is gone, but not yet silent, others still refuse their votes. Voters begin one
+//!    after the other: the first is refused by those that do not know yet, and knows then that its
+//!    own vote is free; the next one is elected.
+//! 3. A leader that is only silent may still lead the others: a voter stands for election when a
+//!    majority would vote for it (`hearing`).
+//! 4. The time in which this node did not run says nothing of the leader's silence.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+
 use crate::host::{random, tasks};
 use crate::metadata::Plan;
-use crate::peer::PeerError;
+use crate::peer::{PeerError, QUORUM_PRE_VOTE};
 use crate::types::BrokerId;
 
-use super::Quorum;
-use super::peer_transport::PeerTransport;
-use super::raft_types::broker_id;
+use super::peer_transport::{HANG_UP, PeerTransport};
+use super::rpc::PreVoteAnswer;
+use super::{Quorum, broker_id, raft_id};
 
 /// Between the elections of two voters.
 const TURN: Duration = Duration::from_millis(40);
-/// How often a voter begins anew before it leaves it to the election time-out.
+/// How often a voter begins anew before it looks again what has become of the leader.
 const ROUNDS: u32 = 8;
 const DIAL_AGAIN: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(50);
+/// A look that comes so late shows that this node did not run.
+const LOOK_LATE: Duration = Duration::from_millis(300);
+/// How long a candidate waits to hear whether it would be voted for.
+const PRE_VOTE_MAX: Duration = Duration::from_millis(500);
+
+/// What has become of the leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    Gone,
+    Silent,
+}
 
 /// Watches until the quorum is gone.
 pub(super) fn start(quorum: &Arc<Quorum>, transport: &Arc<PeerTransport>) {
+    if let Ok(raft) = quorum.raft() {
+        raft.runtime_config().elect(false);
+    }
     let (quorum, transport) = (Arc::downgrade(quorum), transport.clone());
     drop(tasks::spawn(watch(quorum, transport)));
 }
@@ -42,7 +71,7 @@ async fn watch(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
             };
             (raft.metrics(), quorum.leader())
         };
-        let raft_leader = leader.map(super::raft_id);
+        let raft_leader = leader.map(raft_id);
         let changed = metrics.wait_for(|metrics| metrics.current_leader != raft_leader);
         tokio::select! {
             changed = changed => match changed {
@@ -60,72 +89,164 @@ async fn attend(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: O
     let Some(this) = quorum.upgrade() else {
         return;
     };
-    let Some(leader) = leader else {
-        drop(this);
-        return std::future::pending().await;
+    let Ok(heartbeat_interval) = this.voter().map(|voter| voter.heartbeat_interval) else {
+        return;
     };
-    if leader == this.node_id {
+    if leader == Some(this.node_id) {
         // A new leader makes sure that it has all that was committed, and begins a new cluster.
         if let Err(error) = this.run(|_| Plan::answer(())).await {
             tracing::debug!("the first entry of this leader: {error}");
-            tokio::time::sleep(DIAL_AGAIN).await;
+            sleep(DIAL_AGAIN).await;
             return;
         }
         drop(this);
         return std::future::pending().await;
     }
-    let voters = this.voters();
-    let Some(address) = voters
-        .iter()
-        .find(|v| v.id == leader)
-        .map(|v| v.address.clone())
-    else {
-        drop(this);
-        return std::future::pending().await;
-    };
     drop(this);
-    match transport.connect(&address).await {
-        Ok(connection) => connection.closed().await,
-        Err(PeerError::Connect { source, .. }) if source.kind() == ErrorKind::ConnectionRefused => {
-            let voters = voters.iter().map(|voter| voter.id);
-            succeed(quorum, leader, voters.collect()).await;
+    let loss = match leader {
+        None => {
+            sleep(heartbeat_interval).await;
+            Loss::Silent
         }
-        Err(_) => tokio::time::sleep(DIAL_AGAIN).await,
+        Some(leader) => tokio::select! {
+            () = refused(quorum, transport, leader) => Loss::Gone,
+            () = silent(quorum, leader) => Loss::Silent,
+        },
+    };
+    if let Some(this) = quorum.upgrade() {
+        succeed(&this, transport, leader, loss).await;
+    }
+}
+
+/// Returns when nobody listens any more where `leader` did.
+async fn refused(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: BrokerId) {
+    loop {
+        let Some(voters) = quorum.upgrade().map(|this| this.voters()) else {
+            return std::future::pending().await;
+        };
+        let Some(address) = voters.into_iter().find(|voter| voter.id == leader) else {
+            // The leader of a new cluster is heard of before its voters are.
+            sleep(DIAL_AGAIN).await;
+            continue;
+        };
+        match transport.connect(&address.address).await {
+            Ok(connection) => connection.closed().await,
+            Err(PeerError::Connect { source, .. })
+                if source.kind() == ErrorKind::ConnectionRefused =>
+            {
+                return;
+            }
+            Err(_) => sleep(DIAL_AGAIN).await,
+        }
+    }
+}
+
+/// Returns when `leader` was not heard for too long.
+async fn silent(quorum: &Weak<Quorum>, leader: BrokerId) {
+    let mut looked = Instant::now();
+    let mut since = None;
+    loop {
+        sleep(LOOK).await;
+        let Some(this) = quorum.upgrade() else {
+            return std::future::pending().await;
+        };
+        let now = Instant::now();
+        if now.duration_since(looked) > LOOK_LATE {
+            since = Some(now);
+        }
+        looked = now;
+        let last = this.voter().ok().and_then(|voter| voter.hearing.last());
+        let heard = last.filter(|(known, _)| *known == leader);
+        // Of one that was never heard silence counts from the first look on.
+        let begun = since.max(heard.map(|(_, at)| at)).unwrap_or(now);
+        since = Some(begun);
+        if now.duration_since(begun) >= this.silence_max() {
+            return;
+        }
     }
 }
 
 /// Stands for election, in turn with the other voters, until somebody leads.
-async fn succeed(quorum: &Weak<Quorum>, dead: BrokerId, voters: Vec<BrokerId>) {
-    let Some(this) = quorum.upgrade() else {
-        return;
-    };
-    let heirs: Vec<BrokerId> = voters.into_iter().filter(|voter| *voter != dead).collect();
+async fn succeed(
+    this: &Arc<Quorum>,
+    transport: &Arc<PeerTransport>,
+    lost: Option<BrokerId>,
+    loss: Loss,
+) {
+    let voters = this.voters().into_iter().map(|voter| voter.id);
+    let heirs: Vec<BrokerId> = voters.filter(|voter| Some(*voter) != lost).collect();
     let Some(turn) = heirs.iter().position(|voter| *voter == this.node_id) else {
-        return;
+        return sleep(DIAL_AGAIN).await;
     };
-    tracing::info!(
-        leader = dead.0,
-        "the leader of the quorum is gone: nobody listens there"
-    );
-    let wait = TURN * turn as u32;
-    tokio::time::sleep(wait).await;
+    if let (Some(leader), Loss::Gone) = (lost, loss) {
+        tracing::info!(
+            leader = leader.0,
+            "the leader of the quorum is gone: nobody listens there"
+        );
+        if let Ok(voter) = this.voter() {
+            voter.hearing.forget(leader);
+        }
+    }
+    sleep(TURN * turn as u32).await;
     for _ in 0..ROUNDS {
         let Ok(raft) = this.raft() else {
             return;
         };
-        let (leads, id) = {
-            let metrics = raft.metrics();
-            let metrics = metrics.borrow();
-            (metrics.current_leader.map(broker_id), metrics.id)
-        };
-        if leads.is_some_and(|leader| leader != dead) || raft.trigger().elect().await.is_err() {
+        let leads = raft.metrics().borrow().current_leader.map(broker_id);
+        if leads.is_some_and(|leader| Some(leader) != lost) {
             return;
         }
-        tracing::debug!(id, "an early election");
+        if loss == Loss::Silent && !is_wanted(this, transport, lost).await {
+            return sleep(LOOK).await;
+        }
+        if let (Some(leader), Loss::Silent) = (lost, loss) {
+            tracing::info!(leader = leader.0, "the leader of the quorum is silent");
+        }
+        if raft.trigger().elect().await.is_err() {
+            return;
+        }
         let round = TURN * heirs.len() as u32;
         let jitter = Duration::from_millis(random::seed() % 20);
-        tokio::time::sleep(round + jitter).await;
+        sleep(round + jitter).await;
     }
-    // From here on it is the election time-out's.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+}
+
+/// Whether a majority would vote for this node. `lost` is not asked: it would be waited for.
+async fn is_wanted(
+    this: &Arc<Quorum>,
+    transport: &Arc<PeerTransport>,
+    lost: Option<BrokerId>,
+) -> bool {
+    let voters = this.voters();
+    let Ok(request) = this.pre_vote_request() else {
+        return false;
+    };
+    let (sender, mut answers) = mpsc::unbounded_channel();
+    for voter in &voters {
+        if voter.id == this.node_id || Some(voter.id) == lost {
+            continue;
+        }
+        let (transport, request) = (transport.clone(), request.clone());
+        let (address, sender) = (voter.address.clone(), sender.clone());
+        drop(tasks::spawn(async move {
+            // It may come late, and must not end the connection then.
+            let asked = transport.ask(&address, &QUORUM_PRE_VOTE, &request, HANG_UP);
+            let answer: std::io::Result<PreVoteAnswer> = asked.await;
+            // Nobody may wait for it any more.
+            let _ = sender.send(answer.is_ok_and(|answer| answer.is_granted));
+        }));
+    }
+    drop(sender);
+    let counted = async {
+        let mut granted = 1;
+        while granted * 2 <= voters.len() {
+            match answers.recv().await {
+                Some(true) => granted += 1,
+                Some(false) => {}
+                None => return false,
+            }
+        }
+        true
+    };
+    timeout(PRE_VOTE_MAX, counted).await.unwrap_or(false)
 }

@@ -68,6 +68,11 @@ impl LogStore {
         })
     }
 
+    /// The last entry there is.
+    pub(super) fn last(&self) -> Option<LogId> {
+        self.state.lock().last
+    }
+
     /// How many bytes of entries, unpacked, were appended since the last snapshot.
     pub(super) fn appended_bytes(&self) -> &Arc<AtomicU64> {
         &self.appended_bytes

@@ -20,6 +20,7 @@ mod controller;
 mod endpoint;
 mod error;
 mod formation;
+mod hearing;
 mod identity;
 mod keys;
 mod leader_watch;
@@ -50,6 +51,7 @@ use crate::peer::{Address, ControllerFinder, ControllerPlace};
 use crate::types::{BrokerId, Offset};
 
 use controller::{Controller, Job, job};
+use hearing::Hearing;
 use identity::Identity;
 use log_store::LogStore;
 use observer::Seen;
@@ -88,8 +90,7 @@ pub struct QuorumConfig {
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
     pub snapshot_entries: u64,
     pub snapshot_bytes: u64,
-    /// How often a leader lets several voters know that it is there. An election begins when they
-    /// heard nothing for seven to eight times as long.
+    /// How often a leader lets several voters know that it is there (`leader_watch`).
     pub heartbeat_interval_ms: u64,
 }
 
@@ -160,6 +161,7 @@ enum Member {
 
 struct Voter {
     raft: Raft,
+    log: LogStore,
     snapshots: SnapshotStore,
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
     /// Those that may become voters by themselves.
@@ -168,6 +170,8 @@ struct Voter {
     begin_at: Vec<String>,
     address: String,
     serves_others: bool,
+    heartbeat_interval: Duration,
+    hearing: Hearing,
     /// Held while the voters change.
     admitting: tokio::sync::Mutex<()>,
 }
@@ -272,7 +276,7 @@ impl Quorum {
             transport,
         };
         let id = raft_id(config.node_id);
-        let raft = Raft::new(id, raft_config, network, log, machine).await?;
+        let raft = Raft::new(id, raft_config, network, log.clone(), machine).await?;
         let (jobs, waiting) = mpsc::unbounded_channel();
         let controller = Controller {
             raft: raft.clone(),
@@ -284,12 +288,15 @@ impl Quorum {
         tasks::spawn(controller.run(waiting));
         let voter = Voter {
             raft,
+            log,
             snapshots,
             jobs,
             listed: config.voters.clone(),
             begin_at: config.begin_at.clone(),
             address: config.address.clone(),
             serves_others: config.serves_others || config.voters.len() > 1,
+            heartbeat_interval: Duration::from_millis(config.heartbeat_interval_ms),
+            hearing: Hearing::default(),
             admitting: tokio::sync::Mutex::default(),
         };
         let quorum = Arc::new(Quorum {

@@ -26,7 +26,7 @@ use super::snapshot_store::image_at;
 
 const MAX_WAIT_MS: u32 = 500;
 /// A controller that answers nothing for so long is left for another.
-const ASK_MAX: Duration = Duration::from_secs(2);
+const ASK_MAX: Duration = Duration::from_secs(1);
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What a controller told of the quorum.

@@ -27,7 +27,7 @@ use super::rpc::{RpcHeader, Status, wrap};
 const DIAL_MAX: Duration = Duration::from_secs(1);
 
 /// A voter that answers nothing for so long is dialled anew.
-const HANG_UP: Duration = Duration::from_secs(5);
+pub(super) const HANG_UP: Duration = Duration::from_secs(2);
 
 /// Dials nodes and keeps their connections.
 pub struct PeerTransport {

@@ -99,6 +99,20 @@ pub(super) struct HelloAnswer {
     pub voters: Vec<VoterInfo>,
 }
 
+/// "Would you vote for me?"
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PreVoteRequest {
+    pub cluster_id: String,
+    pub candidate: BrokerId,
+    /// The term of the last entry in its log, and the number behind it.
+    pub last_log: (u64, u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PreVoteAnswer {
+    pub is_granted: bool,
+}
+
 /// "I am this voter, and this is where I am."
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JoinRequest {

@@ -91,6 +91,23 @@ async fn three_voters_agree_and_outlive_their_leader() {
         other => panic!("{other:?}"),
     }
 
+    // Whoever hears a leader, or has more than the candidate, would not vote for it.
+    let other = nodes
+        .iter()
+        .rfind(|node| node.node_id() != first.node_id())
+        .unwrap();
+    let request = follower.pre_vote_request().unwrap();
+    assert!(!first.pre_vote(&request).is_granted, "it leads");
+    assert!(other.pre_vote(&request).is_granted, "it has heard nobody");
+    let mut shorter = request.clone();
+    shorter.last_log.1 -= 1;
+    assert!(!other.pre_vote(&shorter).is_granted);
+    let mut foreign = request.clone();
+    foreign.cluster_id.push('x');
+    assert!(!other.pre_vote(&foreign).is_granted);
+    other.hear(first.node_id());
+    assert!(!other.pre_vote(&request).is_granted, "it hears the leader");
+
     // The leader goes; the others go on without it, past a snapshot.
     first.shutdown().await;
     calls.0.lock().remove(&first.node_id());

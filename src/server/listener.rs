@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::budget::FrameBudget;
+use super::congestion::Congestion;
 use super::connection::{ConnectionSettings, Service, serve};
 use super::limits::ConnectionLimits;
 use super::log_pace::LogPace;
@@ -38,6 +39,7 @@ pub struct Bound {
     name: Arc<str>,
     kind: ConnectionKind,
     listener: TcpListener,
+    congestion: Congestion,
     turned_away: LogPace,
 }
 
@@ -60,6 +62,7 @@ pub fn bind(
     Ok(Bound {
         name: name.into(),
         kind,
+        congestion: Congestion::of_listener(&listener),
         listener,
         turned_away: LogPace::default(),
     })
@@ -116,11 +119,13 @@ impl Bound {
                 return;
             }
         };
+        self.congestion.on_accept(&stream, peer);
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, "connection lost at once: {error}");
             return;
         }
-        let connection = Arc::new(Connection::new(self.name.clone(), peer, self.kind));
+        let local = stream.local_addr().ok();
+        let connection = Arc::new(Connection::new(self.name.clone(), peer, local, self.kind));
         let connection_settings = ConnectionSettings {
             budget: settings.budget.clone(),
             frame_bytes_max: settings.frame_bytes_max,

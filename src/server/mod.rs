@@ -1,6 +1,7 @@
 //! Listeners and connections: frames, order of replies, the pipeline every request passes.
 
 mod budget;
+mod congestion;
 mod connection;
 mod frames;
 mod limits;

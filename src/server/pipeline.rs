@@ -123,6 +123,7 @@ impl Pipeline {
             correlation_id: header.correlation_id,
             client_id: header.client_id.map(|id| apart_from(id, frame.len())),
         };
+        node.reach.note(&context);
         if connection.kind == ConnectionKind::Broker
             && !node.quorum.is_leader()
             && api::is_forwarded(row, api_version, &body)
@@ -213,6 +214,7 @@ fn local_connection(listener: &str) -> Arc<Connection> {
     Arc::new(Connection::new(
         listener.into(),
         nowhere,
+        None,
         ConnectionKind::Local,
     ))
 }

@@ -11,8 +11,8 @@
 //!
 //! 1. A request passes [`conform`] before anything decodes it: from then on every length in it is
 //!    true, and what Kafka reads leniently stands in its plain form.
-//! 2. The layouts are facts (`layouts.txt`); nothing here knows one API from another, but for the
-//!    header rules of ApiVersions.
+//! 2. The layouts are facts (`layouts.txt`, `record_layouts.txt`); nothing here knows one API from
+//!    another, but for the header rules of ApiVersions.
 
 mod codec_version;
 mod conform;
@@ -21,6 +21,7 @@ mod layout;
 mod malformed;
 mod parse;
 mod reader;
+mod record_layout;
 mod value;
 mod value_decode;
 mod value_encode;
@@ -30,8 +31,9 @@ pub use conform::{ELEMENTS_MAX, conform, conform_response, has_few_elements};
 pub use header::{RequestHeader, response_header_bytes, write_response_header};
 pub use layout::{Api, Kind, Length, Struct, api, api_by_name, apis};
 pub use malformed::{Malformed, Reason};
+pub use record_layout::{RecordHome, RecordKind, record_kind, record_kind_by_name};
 pub use value::Value;
-pub use value_decode::{decode_request, decode_request_body, decode_response};
+pub use value_decode::{decode_record, decode_request, decode_request_body, decode_response};
 pub use value_encode::{Unencodable, encode_request, encode_response};
 
 /// ApiVersions: the API that is asked before the versions are agreed on.

@@ -54,7 +54,7 @@ fn api(text: &'static str) -> Api {
 }
 
 /// `3`, `3-5`, or `0--1`: none.
-fn versions(text: &str) -> RangeInclusive<i16> {
+pub(super) fn versions(text: &str) -> RangeInclusive<i16> {
     match text.split_once('-') {
         Some((first, last)) => number(first)..=number(last),
         None => number(text)..=number(text),

@@ -10,6 +10,7 @@ use super::header::RequestHeader;
 use super::layout::{Api, Field, Kind, Struct, TaggedField, api};
 use super::malformed::{Malformed, Reason};
 use super::reader::{Read, Reader};
+use super::record_layout::RecordKind;
 use super::value::Value;
 
 /// A tree takes some forty bytes an element, so its bound may be that of the frame.
@@ -46,6 +47,15 @@ pub fn decode_response(
         .header_of_response(api.response_header_version(version))
         .and_then(|correlation_id| Ok((correlation_id, decode.whole(layout)?)))
         .map_err(|malformed| *malformed)
+}
+
+/// Reads a record of the table from the front of `body`; what follows it is left.
+pub fn decode_record(kind: &RecordKind, version: i16, body: &Bytes) -> Result<Value, Malformed> {
+    let api = kind.name;
+    let unknown = || *Malformed::at(0, Reason::UnknownVersion { api, version });
+    let layout = kind.layout(version).ok_or_else(unknown)?;
+    let fields = Decode::new(body, 0).fields(layout);
+    fields.map_err(|malformed| *malformed)
 }
 
 fn layout_of<'t>(

@@ -27,7 +27,7 @@ func say(lines string) {
 
 func member(stop context.Context, bootstrap, topic, group, mode, name string) {
 	options := []kgo.Opt{
-		kgo.SeedBrokers(bootstrap), kgo.ClientID(name), kgo.ConsumerGroup(group),
+		kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ClientID(name), kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond),

@@ -12,6 +12,12 @@ config_table! {
     List "advertised.listeners" = null, [Any], High, ReadOnly
         => advertised_listeners: Option<Vec<String>>,
         "The addresses that clients and other brokers are told; else the listeners themselves.";
+    String "klamm.advertised.mode" = "fixed", [OneOf(&["fixed", "follow"])], Medium internal, ReadOnly
+        => klamm_advertised_mode: String,
+        "Klamm's own: with `follow` a loopback address is told only to clients that can use it, others get the address that they reached.";
+    Boolean "klamm.advertised.dynamic" = "false", [Any], Low internal, ReadOnly
+        => klamm_advertised_dynamic: bool,
+        "Klamm's own: `advertised.listeners` of a broker can be altered while it runs, as with ZooKeeper.";
     String "listener.security.protocol.map" = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", [Any],
         Low, PerBroker
         => listener_security_protocol_map: String,

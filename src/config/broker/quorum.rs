@@ -52,10 +52,10 @@ config_table! {
         "How often the slowest controller events are logged.";
     Int "broker.heartbeat.interval.ms" = "2000", [Any], Medium, ReadOnly
         => broker_heartbeat_interval_ms: i32,
-        "How often a broker tells the controller that it lives.";
+        "How often a broker tells the controller that it lives; if unset, every 500 ms.";
     Int "broker.session.timeout.ms" = "9000", [Any], Medium, ReadOnly
         => broker_session_timeout_ms: i32,
-        "A broker that is silent for this long is fenced.";
+        "A broker not heard for so long is fenced; if unset, also one that is silent for 2 s.";
     Int "initial.broker.registration.timeout.ms" = "60000", [Any], Medium, ReadOnly
         => initial_broker_registration_timeout_ms: i32,
         "How long a starting broker tries to register before it gives up.";

@@ -27,14 +27,18 @@ pub(super) fn complete(
     }
     identity(made);
     names_of_controllers(made, family);
-    let was_advertised = made.properties.contains_key("advertised.listeners");
+    let was_advertised = made
+        .properties
+        .get("advertised.listeners")
+        .is_some_and(|told| !matches!(told.origin, Origin::Image(_)));
     broker_listeners(made, family, own);
-    if !was_advertised {
+    if !made.properties.contains_key("advertised.listeners") {
         advertise(made, family, own);
     }
     for (name, value) in family.defaults {
         made.fill(name, *value, default());
     }
+    follow_clients(made, was_advertised);
     quorum(made);
     open_authorizer(made);
     log_dirs(made, family, place);
@@ -303,6 +307,18 @@ fn advertise(made: &mut Effective, family: &'static Family, own: &OwnNames) {
             advertised,
             Origin::Image(family.name),
         );
+    }
+}
+
+/// Nobody has said what clients are told: they are told what fits the way they came.
+fn follow_clients(made: &mut Effective, was_advertised: bool) {
+    let is_said = was_advertised
+        || made
+            .properties
+            .get("advertised.listeners")
+            .is_some_and(|told| matches!(told.origin, Origin::Environment(_)));
+    if !is_said && has_role(made, "broker") {
+        made.fill("klamm.advertised.mode", "follow", made_up());
     }
 }
 

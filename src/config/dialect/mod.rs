@@ -91,6 +91,11 @@ impl Effective {
     pub fn file_text(&self, family: &Family) -> String {
         let mut text = format!("{WRITTEN} ({}).\n", family.name);
         for property in self.properties.values() {
+            // Nobody asked for it, and the log would say that it has no effect.
+            let is_made_up = matches!(property.origin, Origin::BuiltIn | Origin::Image(_));
+            if is_made_up && has_no_effect(&property.name) {
+                continue;
+            }
             let (name, value) = (
                 escaped(&property.name, true),
                 escaped(&property.value, false),
@@ -124,6 +129,7 @@ pub fn resolve(
         made.properties.insert(property.name.clone(), property);
     }
     let mut read = names::read(family, variables, place);
+    let is_of_zookeeper = old_names::is_of_zookeeper(&read);
     old_names::take_out(&mut read);
     let is_told_nothing = read.properties.is_empty() && !has_file;
     read.properties.iter().for_each(|property| {
@@ -135,8 +141,18 @@ pub fn resolve(
     made.cluster_id = names::cluster_id(family, variables, place);
     made.topics = topics::ordered(family, variables, &mut made.notes);
     complete::complete(&mut made, family, &read.own, is_told_nothing, place);
+    if is_of_zookeeper {
+        // In its days a broker's address could be altered while it ran, and modules do it.
+        let origin = Origin::From("zookeeper.connect");
+        made.fill("klamm.advertised.dynamic", "true", origin);
+    }
     refuse::check(&made)?;
     Ok(made)
+}
+
+fn has_no_effect(name: &str) -> bool {
+    let row = super::broker::broker_row(name);
+    row.is_some_and(|row| matches!(row.effect, super::Effect::NoEffect(_)))
 }
 
 /// As the properties format wants it.

@@ -21,6 +21,15 @@ const WITHOUT_EFFECT: &[&str] = &[
     "jmx.",
 ];
 
+/// Whether the variables are those of a broker with a ZooKeeper, and not of KRaft as well.
+pub(super) fn is_of_zookeeper(read: &Read) -> bool {
+    let has = |name: &str| {
+        let mut given = read.properties.iter();
+        given.any(|property| property.name == name && !property.value.trim().is_empty())
+    };
+    has("zookeeper.connect") && !has("process.roles")
+}
+
 /// Moves them from the properties to the list of what has no effect.
 pub(super) fn take_out(read: &mut Read) {
     let is_old = |name: &str| {

@@ -109,6 +109,26 @@ fn a_directory_is_used_by_one() {
 }
 
 #[test]
+fn a_checkpoint_may_be_written_by_several_at_once() {
+    let fixture = Fixture::new(LogConfig::default());
+    let offsets = [(partition("t", 0), Offset(7))];
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    fixture.dir().write_high_watermarks(&offsets).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(fixture.dir().offline_reason(), None);
+    let text = fixture
+        .disk
+        .read(&fixture.path.join("replication-offset-checkpoint"));
+    assert_eq!(text.unwrap(), b"0\n1\nt 0 7\n");
+}
+
+#[test]
 fn meta_properties_are_written_and_read() {
     let fixture = Fixture::new(LogConfig::default());
     assert_eq!(fixture.dir().meta_properties().unwrap(), None);

@@ -14,6 +14,11 @@ pub enum MigrationPolicy {
 }
 
 impl MigrationPolicy {
+    /// Whether members of both protocols may be in one group.
+    pub const fn may_mix(self) -> bool {
+        !matches!(self, MigrationPolicy::Disabled)
+    }
+
     pub const fn may_upgrade(self) -> bool {
         matches!(
             self,

@@ -239,6 +239,9 @@ impl Groups {
         request: &JoinGroup,
         step: &mut Step<'_>,
     ) -> JoinGroupReply {
+        if !self.config.consumer_migration_policy.may_mix() {
+            return JoinGroupReply::failed("", ErrorCode::InconsistentGroupProtocol);
+        }
         let joined = self.with_group(&request.group, step, |group, context| match group {
             Group::Consumer(group) => {
                 let reply = group.classic_join(request, context);

@@ -103,6 +103,8 @@ impl Groups {
                 request.generation_id,
                 true,
             ),
+            // A producer that knows nothing of the group commits from outside of it.
+            Some(Group::Consumer(_)) if request.member_id.is_empty() => Ok(()),
             Some(Group::Consumer(group)) => group
                 .validate_offset_commit(
                     &request.member_id,

@@ -25,12 +25,14 @@ impl ConsumerGroup {
             false => request.member_id.clone(),
         };
         self.has_room_for(&member_id, context)?;
-        let subscription = self.validate_protocols(request)?;
+        self.validate_protocols(request)?;
         let instance = request.group_instance_id.as_deref();
         if is_unknown && instance.is_none() && request.requires_known_member_id {
             let error = ErrorCode::MemberIdRequired;
             return Ok(JoinGroupReply::failed(member_id, error));
         }
+        let subscription = Subscription::decode(&request.protocols[0].metadata)
+            .or_else(|_| unsupported_protocols(request))?;
         if let Some(instance) = instance {
             let current = self.static_members.get(instance).cloned();
             match current {
@@ -68,18 +70,9 @@ impl ConsumerGroup {
         })
     }
 
-    /// The member's first protocol has to be readable, and one of its protocols common to all
-    /// classic members, what this one said before included.
-    fn validate_protocols(&self, request: &JoinGroup) -> Result<Subscription, Refused> {
-        let inconsistent = || {
-            refused(
-                ErrorCode::InconsistentGroupProtocol,
-                format!(
-                    "Member {}'s protocols are not supported.",
-                    request.member_id
-                ),
-            )
-        };
+    /// One of the member's protocols has to be common to all classic members, what this one said
+    /// before included.
+    fn validate_protocols(&self, request: &JoinGroup) -> Result<(), Refused> {
         let classic = self
             .members
             .values()
@@ -92,12 +85,9 @@ impl ConsumerGroup {
         };
         let common = request.protocols.iter().any(|p| is_common(&p.name));
         if request.protocol_type != CONSUMER_PROTOCOL_TYPE || !common {
-            return inconsistent();
+            return unsupported_protocols(request);
         }
-        match Subscription::decode(&request.protocols[0].metadata) {
-            Ok(subscription) => Ok(subscription),
-            Err(_) => inconsistent(),
-        }
+        Ok(())
     }
 
     fn classic_member(
@@ -217,11 +207,12 @@ impl ConsumerGroup {
         let mut leaving = Vec::new();
         let mut members = Vec::new();
         for identity in &request.members {
-            let left = self.leaving_identity(identity);
-            let error = match left {
-                Ok(member_id) if leaving.contains(&member_id) => ErrorCode::UnknownMemberId,
+            let error = match self.leaving_identity(identity) {
+                // One that is named twice leaves once, and is told so twice.
                 Ok(member_id) => {
-                    leaving.push(member_id);
+                    if !leaving.contains(&member_id) {
+                        leaving.push(member_id);
+                    }
                     ErrorCode::None
                 }
                 Err(error) => error,
@@ -247,6 +238,14 @@ impl ConsumerGroup {
         let member = member.map_err(|refused| refused.error)?;
         Ok(member.member_id.clone())
     }
+}
+
+fn unsupported_protocols<T>(request: &JoinGroup) -> Result<T, Refused> {
+    let member_id = &request.member_id;
+    refused(
+        ErrorCode::InconsistentGroupProtocol,
+        format!("Member {member_id}'s protocols are not supported."),
+    )
 }
 
 fn classic_metadata(

@@ -7,8 +7,8 @@ use crate::machine::group::command::{ConsumerGroupHeartbeat, ConsumerGroupHeartb
 /// What can be refused without looking at a group.
 pub fn validate(request: &ConsumerGroupHeartbeat, assignors: &[String]) -> Result<(), Refused> {
     let invalid = |message: &str| refused(ErrorCode::InvalidRequest, message);
-    let is_empty = |text: &Option<String>| text.as_deref() == Some("");
-    if request.group.is_empty() {
+    let is_empty = |text: &Option<String>| text.as_deref().is_some_and(is_blank);
+    if is_blank(&request.group) {
         return invalid("GroupId can't be empty.");
     }
     if is_empty(&request.instance_id) {
@@ -18,7 +18,7 @@ pub fn validate(request: &ConsumerGroupHeartbeat, assignors: &[String]) -> Resul
         return invalid("RackId can't be empty.");
     }
     let may_lack_id = request.generates_member_id && request.member_epoch == 0;
-    if request.member_id.is_empty() && !may_lack_id {
+    if is_blank(&request.member_id) && !may_lack_id {
         return invalid("MemberId can't be empty.");
     }
     match request.member_epoch {
@@ -55,6 +55,11 @@ pub fn validate(request: &ConsumerGroupHeartbeat, assignors: &[String]) -> Resul
         );
     }
     Ok(())
+}
+
+/// As Java's `trim` sees it.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c <= ' ')
 }
 
 impl ConsumerGroup {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::machine::group::Topics;
-use crate::machine::group::classic::{ClassicGroup, ClassicMember};
+use crate::machine::group::classic::{ClassicGroup, ClassicMember, ClassicState};
 use crate::machine::group::command::{Client, Protocol};
 use crate::machine::group::protocol::{Subscription, decode_assignment, encode_assignment};
 use crate::machine::group::records::{AssignedPartitions, ClassicMemberMetadata};
@@ -36,9 +36,14 @@ impl ConsumerGroup {
             };
             group.emit(record, context);
         }
+        // Within a rebalance nobody has been assigned anything: a first epoch has to begin.
+        let metadata_hash = match classic.state() {
+            ClassicState::Stable => group.metadata_hash(context.topics),
+            _ => 0,
+        };
         let epoch = GroupEpoch {
             epoch: classic.generation_id(),
-            metadata_hash: 0,
+            metadata_hash,
         };
         let record = Record::ConsumerGroupMetadata {
             group: id(),

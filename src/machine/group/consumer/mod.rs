@@ -19,6 +19,7 @@ mod heartbeat;
 mod member;
 mod membership;
 mod migrate;
+mod re2;
 mod subscription;
 mod tally;
 mod target;

@@ -13,24 +13,27 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// Compiles an expression that has to match a whole name. The syntax is RE2's, as in Kafka.
 pub(super) fn compile(pattern: &str) -> Result<Regex, Refused> {
-    let alone = RegexBuilder::new(pattern)
-        .size_limit(REGEX_BYTES_MAX)
-        .build();
-    let whole = alone.and_then(|_| {
-        RegexBuilder::new(&format!(r"\A(?:{pattern})\z"))
-            .size_limit(REGEX_BYTES_MAX)
-            .build()
-    });
-    whole.or_else(|error| {
-        let text = error.to_string();
-        let reason = text.lines().last().unwrap_or_default();
-        let reason = reason.trim_start_matches("error: ").trim_end_matches('.');
+    let invalid = |reason: &str| {
         refused(
             ErrorCode::InvalidRegularExpression,
             format!(
                 "SubscribedTopicRegex `{pattern}` is not a valid regular expression: {reason}."
             ),
         )
+    };
+    let pattern = match re2::translate(pattern) {
+        Ok(translated) => translated,
+        Err(reason) => return invalid(reason),
+    };
+    let build = |pattern: &str| {
+        let mut builder = RegexBuilder::new(pattern);
+        builder.size_limit(REGEX_BYTES_MAX).build()
+    };
+    let whole = build(&pattern).and_then(|_| build(&format!(r"\A(?:{pattern})\z")));
+    whole.or_else(|error| {
+        let text = error.to_string();
+        let reason = text.lines().last().unwrap_or_default();
+        invalid(reason.trim_start_matches("error: ").trim_end_matches('.'))
     })
 }
 
@@ -66,7 +69,7 @@ impl ConsumerGroup {
 
     /// Changes whenever a topic that is subscribed to is made, deleted, or gets partitions; 0 if
     /// there is none. Only ever compared with itself, so the function is ours (FNV-1a).
-    fn metadata_hash(&self, topics: &dyn Topics) -> i64 {
+    pub(super) fn metadata_hash(&self, topics: &dyn Topics) -> i64 {
         let existing = Self::existing(&self.subscribed_names(), topics);
         if existing.is_empty() {
             return 0;
