@@ -12,9 +12,9 @@
 //! 2. One node, the lowest of the list, begins it, so there are never two that do. It waits a while
 //!    for those that are missing. The first entry names each voter that was heard with its
 //!    directory; the others tell theirs later (`admission`).
-//! 2b. Where the directories were formatted for a cluster nobody has to invent its id, and any
+//! 3. Where the directories were formatted for a cluster nobody has to invent its id, and any
 //!    majority begins: each of them writes the same first entry, and an election decides.
-//! 3. The identity is written before the first message goes out; what was to be the first entry is
+//! 4. The identity is written before the first message goes out; what was to be the first entry is
 //!    written with it, so that a crash in between is made up for.
 
 use std::collections::BTreeMap;

@@ -154,7 +154,7 @@ pub struct Quorum {
 
 /// What a node does for the quorum.
 enum Member {
-    Voter(Voter),
+    Voter(Box<Voter>),
     /// It follows what the voters have committed.
     Observer(watch::Receiver<Seen>),
 }
@@ -304,7 +304,7 @@ impl Quorum {
             cluster_id,
             directory_id: identity.directory_id,
             published,
-            member: Member::Voter(voter),
+            member: Member::Voter(Box::new(voter)),
         });
         Ok(quorum)
     }
