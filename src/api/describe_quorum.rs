@@ -89,6 +89,21 @@ fn describe(context: &Context) -> PartitionData {
                 .with_last_caught_up_timestamp(caught_up_ms)
         })
     });
+    let learners = quorum.learners().into_iter().map(|learner| {
+        let log_end_offset = offsets.get(&learner.id).copied().map_or(-1, end);
+        let at = |seen: bool| if seen { now_ms } else { -1 };
+        let directory_id = match context.api_version >= VERSION_NODES {
+            true => learner.directory_id,
+            false => uuid::Uuid::nil(),
+        };
+        ReplicaState::default()
+            .with_replica_id(learner.id.0.into())
+            .with_replica_directory_id(directory_id)
+            .with_log_end_offset(log_end_offset)
+            .with_last_fetch_timestamp(at(log_end_offset >= 0))
+            .with_last_caught_up_timestamp(at(log_end_offset >= own_end))
+    });
+    let observers = learners.chain(observers);
     PartitionData::default()
         .with_error_message(None)
         .with_leader_id(leader.map_or(-1, |leader| leader.0).into())

@@ -7,8 +7,8 @@ use super::ApiRow;
 use crate::wire::{self, Value};
 
 /// CreateTopics, DeleteTopics, CreatePartitions, ElectLeaders, AlterPartitionReassignments,
-/// ListPartitionReassignments, DescribeQuorum, UnregisterBroker.
-const FORWARDED: [i16; 8] = [19, 20, 37, 43, 45, 46, 55, 64];
+/// ListPartitionReassignments, DescribeQuorum, UnregisterBroker, AddRaftVoter, RemoveRaftVoter.
+const FORWARDED: [i16; 10] = [19, 20, 37, 43, 45, 46, 55, 64, 80, 81];
 /// AlterConfigs and IncrementalAlterConfigs: unless they are about the broker's own loggers.
 const ALTER_CONFIGS: [i16; 2] = [33, 44];
 /// `ConfigResource.Type.BROKER_LOGGER`

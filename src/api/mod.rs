@@ -28,6 +28,7 @@ mod txn_request;
 mod value;
 mod verification;
 mod view;
+mod voter_change;
 
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply, Stage, Work};
 pub use api_versions::unsupported as unsupported_api_versions;
@@ -155,6 +156,9 @@ apis! {
     69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone Long;
     74 ListConfigResources     list_config_resources     0 0 1  Alone Long;
     75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone Long;
+    80 AddRaftVoter            add_raft_voter            0 0 0  Alone Long;
+    81 RemoveRaftVoter         remove_raft_voter         0 0 0  Alone Long;
+    82 UpdateRaftVoter         update_raft_voter         0 0 0  Alone Long;
 }
 
 impl ApiRow {

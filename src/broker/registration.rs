@@ -34,7 +34,7 @@ pub fn end_points(config: &NodeConfig, bound: &[(String, u16)]) -> Vec<BrokerEnd
 }
 
 /// An advertised listener without a host stands for the node's own name.
-fn host(configured: &str) -> String {
+pub fn host(configured: &str) -> String {
     if !configured.is_empty() {
         return configured.to_owned();
     }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::StartError;
 use super::storage::Storage;
+use super::{StartError, registration};
 use crate::config::{NodeConfig, parse_voter};
+use crate::peer::Address;
 use crate::quorum::{Endpoint, NoTransport, PeerTransport, Quorum, QuorumConfig};
 use crate::types::BrokerId;
 
@@ -19,6 +20,14 @@ pub enum Role {
     /// One of these controllers.
     Voter {
         voters: BTreeMap<BrokerId, String>,
+        heartbeat_interval_ms: u64,
+    },
+    /// A controller whose fellows the metadata log knows (KIP-853).
+    Dynamic {
+        /// Where to look for them.
+        begin_at: Vec<String>,
+        /// Where they find this one.
+        address: String,
         heartbeat_interval_ms: u64,
     },
     /// A broker whose controllers are elsewhere, at these addresses.
@@ -43,13 +52,18 @@ impl Role {
             };
             return Ok(Role::Observer { controllers });
         }
+        let interval_ms = quorum.controller_quorum_fetch_timeout_ms / HEARTBEATS_PER_FETCH_TIMEOUT;
+        let heartbeat_interval_ms = interval_ms.clamp(20, 10_000) as u64;
         if voters.is_empty() {
-            if servers.len() > 1 {
-                return Err(StartError::Unsupported(
-                    "controller.quorum.bootstrap.servers: several controllers are named by \
-                     controller.quorum.voters so far"
-                        .to_owned(),
-                ));
+            let own = |server: &String| is_own(config, server);
+            if let Some(address) = own_address(config)
+                && !(servers.is_empty() || (servers.len() == 1 && servers.iter().all(own)))
+            {
+                return Ok(Role::Dynamic {
+                    begin_at: servers,
+                    address,
+                    heartbeat_interval_ms,
+                });
             }
             if config.broker.is_broker() {
                 return Ok(Role::Alone);
@@ -62,10 +76,9 @@ impl Role {
             };
             voters.insert(BrokerId(config.broker.identity.node_id), own);
         }
-        let interval_ms = quorum.controller_quorum_fetch_timeout_ms / HEARTBEATS_PER_FETCH_TIMEOUT;
         Ok(Role::Voter {
             voters,
-            heartbeat_interval_ms: interval_ms.clamp(20, 10_000) as u64,
+            heartbeat_interval_ms,
         })
     }
 
@@ -76,7 +89,10 @@ impl Role {
         storage: &Storage,
         endpoint: &Arc<Endpoint>,
     ) -> Result<Arc<Quorum>, StartError> {
-        let alone = QuorumConfig::single(node_id, storage.cluster_id.clone());
+        let alone = QuorumConfig {
+            directory_id: storage.metadata_directory_id,
+            ..QuorumConfig::single(node_id, storage.cluster_id.clone())
+        };
         let store = storage.metadata.clone();
         let transport = PeerTransport::new(node_id);
         match (self, store) {
@@ -98,6 +114,24 @@ impl Role {
                 };
                 Ok(Quorum::start_voter(config, store, endpoint, &transport).await?)
             }
+            (
+                Role::Dynamic {
+                    begin_at,
+                    address,
+                    heartbeat_interval_ms,
+                },
+                Some(store),
+            ) => {
+                let config = QuorumConfig {
+                    voters: BTreeMap::new(),
+                    begin_at: begin_at.clone(),
+                    address: address.clone(),
+                    serves_others: true,
+                    heartbeat_interval_ms: *heartbeat_interval_ms,
+                    ..alone
+                };
+                Ok(Quorum::start_voter(config, store, endpoint, &transport).await?)
+            }
             (Role::Observer { controllers }, _) => {
                 let cluster_id = storage.cluster_id.clone();
                 let controllers = controllers.clone();
@@ -106,6 +140,31 @@ impl Role {
             (_, None) => unreachable!("a controller has a store"),
         }
     }
+}
+
+/// Where the other controllers find this one: its first controller listener as it is advertised.
+fn own_address(config: &NodeConfig) -> Option<String> {
+    let listener = config.listeners.advertised_controller().next()?;
+    Some(address(&registration::host(&listener.host), listener.port))
+}
+
+/// Whether `server` is this node's own controller listener.
+fn is_own(config: &NodeConfig, server: &str) -> bool {
+    let Ok(server) = Address::parse(server) else {
+        return false;
+    };
+    let bound = config.listeners.controller();
+    let mut own = bound.chain(config.listeners.advertised_controller());
+    own.any(|listener| {
+        let name = registration::host("");
+        let this_machine = ["localhost", "127.0.0.1", "::1", name.as_str()];
+        let same_host = server.host == listener.host
+            || (this_machine.contains(&server.host.as_str())
+                && (listener.host.is_empty()
+                    || this_machine.contains(&listener.host.as_str())
+                    || ["0.0.0.0", "::"].contains(&listener.host.as_str())));
+        server.port == listener.port && same_host
+    })
 }
 
 fn address(host: &str, port: u16) -> String {

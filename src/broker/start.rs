@@ -79,7 +79,7 @@ impl Broker {
         // Nodes that are to form a cluster speak to one another before there is one.
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
         let quorum = role.start_quorum(node_id, &storage, &endpoint).await?;
-        storage::format_new(&storage.log_dirs, quorum.cluster_id(), node_id)?;
+        storage::format_new(&storage.log_dirs, &config, &quorum)?;
         if storage.metadata.is_some() {
             kafka_directory::take_over(&*disk, &storage.kafka_metadata, node_id, &quorum).await?;
         }

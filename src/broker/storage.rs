@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use super::StartError;
 use crate::config::NodeConfig;
 use crate::host::{Disk, KeyValue, SledKeyValue, random};
 use crate::log::{FileCache, LogDir, LogDirError, MetaProperties};
+use crate::quorum::Quorum;
 use crate::types::BrokerId;
 
 /// The part of a log directory that holds the metadata: Kafka's own, and this node's within it.
@@ -41,6 +43,8 @@ pub struct Storage {
     pub metadata: Option<Arc<dyn KeyValue>>,
     /// Where a Kafka that ran here keeps its metadata.
     pub kafka_metadata: PathBuf,
+    /// The id of the directory that holds the metadata, if it has one.
+    pub metadata_directory_id: Option<Uuid>,
     /// What the directories say about whose they are; `None` when all are new.
     pub cluster_id: Option<String>,
     /// Becomes true when no log directory works any more.
@@ -69,10 +73,12 @@ pub fn open(
         }
         log_dirs.push(Arc::new(dir));
     }
-    let metadata_log_dir = config.broker.metadata_log_dir();
-    let metadata_log_dir = metadata_log_dir.unwrap_or_else(|| config.broker.log_dirs()[0].as_str());
-    let kafka_metadata = Path::new(metadata_log_dir).join(KAFKA_METADATA_DIR);
+    let metadata_dir = metadata_dir(config);
+    let kafka_metadata = metadata_dir.join(KAFKA_METADATA_DIR);
     let metadata_path = kafka_metadata.join(METADATA_DIR);
+    let of_metadata = log_dirs.iter().find(|dir| dir.path() == metadata_dir);
+    let meta = of_metadata.map(|dir| dir.meta_properties()).transpose()?;
+    let metadata_directory_id = meta.flatten().and_then(|meta| meta.directory_id);
     let store = |source| StartError::Store {
         path: metadata_path.clone(),
         source,
@@ -89,6 +95,7 @@ pub fn open(
         log_dirs,
         metadata,
         kafka_metadata,
+        metadata_directory_id,
         cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
     })
 }
@@ -107,16 +114,28 @@ fn watch_offline(log_dirs: &[Arc<LogDir>]) -> watch::Receiver<bool> {
     all_offline
 }
 
-/// Writes `meta.properties` where it is missing.
+fn metadata_dir(config: &NodeConfig) -> &Path {
+    let first = || config.broker.log_dirs()[0].as_str();
+    Path::new(config.broker.metadata_log_dir().unwrap_or_else(first))
+}
+
+/// Writes `meta.properties` where it is missing. The directory of the metadata has the id by which
+/// the quorum knows this voter: tools read it there.
 pub fn format_new(
     log_dirs: &[Arc<LogDir>],
-    cluster_id: &str,
-    node_id: BrokerId,
+    config: &NodeConfig,
+    quorum: &Quorum,
 ) -> Result<(), LogDirError> {
+    let (cluster_id, node_id) = (quorum.cluster_id(), quorum.node_id());
     for dir in log_dirs {
         if dir.meta_properties()?.is_none() {
-            let directory_id = Some(random::uuid());
-            let cluster_id = cluster_id.to_owned();
+            let of_voter = dir.path() == metadata_dir(config) && !quorum.directory_id().is_nil();
+            let directory_id = match of_voter {
+                true => quorum.directory_id(),
+                false => random::uuid(),
+            };
+            let directory_id = Some(directory_id);
+            let cluster_id = cluster_id.to_string();
             dir.format(&MetaProperties {
                 cluster_id,
                 node_id,

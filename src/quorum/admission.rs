@@ -48,7 +48,9 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
         let Ok(voter) = quorum.voter() else {
             return;
         };
-        let Some(address) = voter.listed.get(&quorum.node_id).cloned() else {
+        let listed = voter.listed.get(&quorum.node_id).cloned();
+        let dynamic = !voter.begin_at.is_empty();
+        let Some(address) = listed.or(dynamic.then(|| voter.address.clone())) else {
             return;
         };
         let me = VoterInfo {
@@ -56,11 +58,14 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
             address,
             directory_id: quorum.directory_id,
         };
-        if quorum.voters().contains(&me) {
+        if quorum.voters().contains(&me) || (dynamic && quorum.learners().contains(&me)) {
             continue;
         }
         let placed = match quorum.is_leader() {
-            true => quorum.admit(me).await.map_err(|error| error.to_string()),
+            true => quorum
+                .give_place(me)
+                .await
+                .map_err(|error| error.to_string()),
             false => ask_for_place(&quorum, &transport, me).await,
         };
         if let Err(error) = placed {
@@ -92,7 +97,12 @@ async fn ask_for_place(
 ) -> Result<(), String> {
     let voter = quorum.voter().map_err(|error| error.to_string())?;
     let node_id = quorum.node_id;
-    for (id, address) in voter.listed.iter().filter(|(id, _)| **id != node_id) {
+    let others = voter.listed.iter().filter(|(id, _)| **id != node_id);
+    let mut addresses: Vec<String> = others.map(|(_, address)| address.clone()).collect();
+    // The voters of the log may be elsewhere by now.
+    let known = quorum.voters().into_iter().map(|voter| voter.address);
+    addresses.extend(voter.begin_at.iter().cloned().chain(known));
+    for address in &addresses {
         let question = HelloRequest { node_id };
         let answer = transport.ask(address, &QUORUM_HELLO, &question, ASK_MAX);
         let Ok(answer): Result<HelloAnswer, _> = answer.await else {
@@ -104,14 +114,17 @@ async fn ask_for_place(
         if answer.voters.contains(&me) {
             return Ok(());
         }
-        if answer.leader != Some(*id) || answer.voters.is_empty() {
+        if answer.leader != Some(answer.node_id) || answer.voters.is_empty() {
             continue;
         }
         let request = JoinRequest {
             cluster_id: quorum.cluster_id.to_string(),
             voter: me,
         };
-        tracing::info!(leader = id.0, "asking for a place among the voters");
+        tracing::info!(
+            leader = answer.node_id.0,
+            "asking for a place among the voters"
+        );
         let joined = transport.ask(address, &QUORUM_JOIN, &request, CATCH_UP_MAX);
         return match joined.await.map_err(|error| error.to_string())? {
             JoinAnswer::Voter => Ok(()),
@@ -123,8 +136,16 @@ async fn ask_for_place(
 }
 
 impl Quorum {
-    /// Gives `voter` its place, as the leader.
-    pub(super) async fn admit(&self, voter: VoterInfo) -> Result<(), QuorumError> {
+    /// Gives a controller that has started its place, as the leader.
+    pub(super) async fn give_place(&self, starter: VoterInfo) -> Result<(), QuorumError> {
+        match self.has_dynamic_voters() {
+            true => self.take_in(starter).await,
+            false => self.admit(starter).await,
+        }
+    }
+
+    /// Gives `voter` its place among those that are listed, as the leader.
+    async fn admit(&self, voter: VoterInfo) -> Result<(), QuorumError> {
         let this = self.voter()?;
         let _one_at_a_time = this.admitting.lock().await;
         if !self.is_leader() {
@@ -169,12 +190,15 @@ impl Quorum {
     }
 }
 
-async fn change(raft: &Raft, change: ChangeMembers<u64, VoterNode>) -> Result<(), QuorumError> {
+pub(super) async fn change(
+    raft: &Raft,
+    change: ChangeMembers<u64, VoterNode>,
+) -> Result<(), QuorumError> {
     let changed = raft.change_membership(change, false).await;
     changed.map(|_| ()).map_err(failed)
 }
 
-fn failed(error: ChangeError) -> QuorumError {
+pub(super) fn failed(error: ChangeError) -> QuorumError {
     match error {
         RaftError::APIError(ClientWriteError::ForwardToLeader(to)) => QuorumError::NotController {
             leader: to.leader_id.map(broker_id),

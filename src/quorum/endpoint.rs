@@ -161,7 +161,7 @@ impl Endpoint {
             let reason = format!("this is cluster {}", quorum.cluster_id());
             return JoinAnswer::Refused { reason };
         }
-        match quorum.admit(request.voter).await {
+        match quorum.give_place(request.voter).await {
             Ok(()) => JoinAnswer::Voter,
             Err(QuorumError::NotController { leader }) => JoinAnswer::NotLeader { leader },
             Err(error) => JoinAnswer::Refused {

@@ -3,13 +3,18 @@
 //! ```text
 //!            ┌── another voter belongs to a cluster ──> take its cluster id, wait to be spoken to
 //! empty ─────┤
-//!            └── all others are empty, and this is the lowest ──> make a cluster id, begin the log
+//!            └── the others are empty, and this is the lowest ──> make a cluster id, begin the log
 //! ```
 //!
-//! 1. A new cluster is made only when *every* voter of the list was heard, and is empty. A voter
-//!    that lost its disk finds one that did not, or waits: it never begins a second cluster.
-//! 2. One node, the lowest, begins it. The first entry names each voter with its directory.
-//! 3. The identity is written before the first message goes out; what was to be the first entry is
+//! 1. A new cluster is made only when a majority of the list was heard, and is empty. A voter that
+//!    lost its disk finds one that did not, or waits: it begins a second cluster only if a majority
+//!    have lost theirs, or never had one.
+//! 2. One node, the lowest of the list, begins it, so there are never two that do. It waits a while
+//!    for those that are missing. The first entry names each voter that was heard with its
+//!    directory; the others tell theirs later (`admission`).
+//! 3. Where the directories were formatted for a cluster nobody has to invent its id, and any
+//!    majority begins: each of them writes the same first entry, and an election decides.
+//! 4. The identity is written before the first message goes out; what was to be the first entry is
 //!    written with it, so that a crash in between is made up for.
 
 use std::collections::BTreeMap;
@@ -29,6 +34,8 @@ use super::{QuorumConfig, QuorumError};
 
 pub(super) const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_MAX: Duration = Duration::from_secs(1);
+/// How often those that are missing are asked for before it is done without them.
+const ROUNDS_FOR_ALL: u32 = 40;
 /// How often the log says for whom this node waits.
 const SAY_AFTER: u32 = 100;
 
@@ -47,43 +54,58 @@ pub(super) async fn identity(
     let mut round = 0;
     loop {
         let heard = ask_all(config, transport).await;
-        if let Some(identity) = decide(config, directory_id, &heard)? {
+        let waits = round < ROUNDS_FOR_ALL;
+        if let Some(identity) = decide(config, directory_id, &heard, waits)? {
             identity::store(store, &identity)?;
             return Ok(identity);
         }
         if round % SAY_AFTER == SAY_AFTER / 10 {
-            let missing: Vec<String> = config
-                .voters
-                .keys()
-                .filter(|id| **id != config.node_id && !heard.iter().any(|h| h.node_id == **id))
-                .map(ToString::to_string)
-                .collect();
-            tracing::info!("a new cluster waits for voters {}", missing.join(", "));
+            tracing::info!(
+                "a new cluster waits for {}",
+                missing(config, &heard).join(", ")
+            );
         }
         round += 1;
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 
-/// Everyone's answer, of those that answer.
-async fn ask_all(
-    config: &QuorumConfig,
-    transport: &std::sync::Arc<PeerTransport>,
-) -> Vec<HelloAnswer> {
+/// An address, and what was answered there.
+type Heard = (String, HelloAnswer);
+
+/// The addresses that did not answer.
+fn missing(config: &QuorumConfig, heard: &[Heard]) -> Vec<String> {
+    let others = config
+        .voters
+        .iter()
+        .filter(|(id, _)| **id != config.node_id);
+    let asked = others.map(|(_, address)| address).chain(&config.begin_at);
+    let silent = |address: &&String| !heard.iter().any(|(at, _)| at == *address);
+    asked.filter(silent).cloned().collect()
+}
+
+/// Everyone's answer, of those that answer. Among addresses without an id is this node's own.
+async fn ask_all(config: &QuorumConfig, transport: &std::sync::Arc<PeerTransport>) -> Vec<Heard> {
     let node_id = config.node_id;
     let others = config.voters.iter().filter(|(id, _)| **id != node_id);
+    let others = others.map(|(id, address)| (Some(*id), address.clone()));
+    let places = config
+        .begin_at
+        .iter()
+        .map(|address| (None, address.clone()));
     let asked: Vec<_> = others
+        .chain(places)
         .map(|(id, address)| {
-            let (id, address, transport) = (*id, address.clone(), transport.clone());
+            let transport = transport.clone();
             tasks::spawn(async move {
                 let question = HelloRequest { node_id };
                 let answer = transport.ask(&address, &QUORUM_HELLO, &question, ASK_MAX);
                 let answer: HelloAnswer = answer.await.ok()?;
-                if answer.node_id != id {
+                if let Some(id) = id.filter(|id| *id != answer.node_id) {
                     tracing::warn!("{address} is node {}, not {id}", answer.node_id);
                     return None;
                 }
-                Some(answer)
+                Some((address, answer))
             })
         })
         .collect();
@@ -94,11 +116,62 @@ async fn ask_all(
     heard
 }
 
+/// The voters of a new cluster: those that are listed, else all that were heard. `None`: somebody
+/// has to be waited for.
+fn first_voters(
+    config: &QuorumConfig,
+    directory_id: Uuid,
+    heard: &[Heard],
+    waits: bool,
+) -> Option<Vec<VoterInfo>> {
+    if !config.begin_at.is_empty() {
+        let voters: BTreeMap<BrokerId, VoterInfo> = heard
+            .iter()
+            .map(|(address, answer)| {
+                let voter = VoterInfo {
+                    id: answer.node_id,
+                    address: address.clone(),
+                    directory_id: answer.directory_id,
+                };
+                (voter.id, voter)
+            })
+            .collect();
+        let all = voters.len() == config.begin_at.len();
+        let lowest = voters.keys().next() == Some(&config.node_id);
+        return (all && lowest).then(|| voters.into_values().collect());
+    }
+    let there = heard.len() + 1;
+    let all = there == config.voters.len();
+    let formatted = config.cluster_id.is_some();
+    let lowest = config.voters.keys().next() == Some(&config.node_id);
+    let enough = there * 2 > config.voters.len() && !waits;
+    if !(formatted || lowest) || !(all || enough) {
+        return None;
+    }
+    let directory_of = |id: &BrokerId| {
+        let answer = heard.iter().find(|(_, answer)| answer.node_id == *id);
+        match answer {
+            // Each that begins has to write the same.
+            _ if formatted => Uuid::nil(),
+            _ if *id == config.node_id => directory_id,
+            Some((_, answer)) => answer.directory_id,
+            None => Uuid::nil(),
+        }
+    };
+    let voter = |(id, address): (&BrokerId, &String)| VoterInfo {
+        id: *id,
+        address: address.clone(),
+        directory_id: directory_of(id),
+    };
+    Some(config.voters.iter().map(voter).collect())
+}
+
 /// What the answers mean for this node; `None`: ask again.
 fn decide(
     config: &QuorumConfig,
     directory_id: Uuid,
-    heard: &[HelloAnswer],
+    heard: &[Heard],
+    waits: bool,
 ) -> Result<Option<Identity>, QuorumError> {
     let identity = |cluster_id: String, first_voters| Identity {
         node_id: config.node_id,
@@ -106,7 +179,10 @@ fn decide(
         directory_id,
         first_voters,
     };
-    if let Some(formed) = heard.iter().find_map(|answer| answer.cluster_id.clone()) {
+    if let Some(formed) = heard
+        .iter()
+        .find_map(|(_, answer)| answer.cluster_id.clone())
+    {
         return match &config.cluster_id {
             Some(configured) if *configured != formed => Err(QuorumError::WrongCluster {
                 stored: formed,
@@ -115,38 +191,12 @@ fn decide(
             _ => Ok(Some(identity(formed, None))),
         };
     }
-    let lowest = config.voters.keys().next() == Some(&config.node_id);
-    if !lowest || heard.len() + 1 < config.voters.len() {
+    let Some(first) = first_voters(config, directory_id, heard, waits) else {
         return Ok(None);
-    }
-    let directory_of = |id: &BrokerId| match *id == config.node_id {
-        true => Some(directory_id),
-        false => heard
-            .iter()
-            .find(|h| h.node_id == *id)
-            .map(|h| h.directory_id),
     };
-    let mut voters = BTreeMap::new();
-    for (id, address) in &config.voters {
-        let Some(directory_id) = directory_of(id) else {
-            return Ok(None);
-        };
-        let (id, address) = (*id, address.clone());
-        voters.insert(
-            id,
-            VoterInfo {
-                id,
-                address,
-                directory_id,
-            },
-        );
-    }
     let cluster_id = config.cluster_id.clone();
     let cluster_id = cluster_id.unwrap_or_else(|| base64_uuid(random::uuid()));
-    Ok(Some(identity(
-        cluster_id,
-        Some(voters.into_values().collect()),
-    )))
+    Ok(Some(identity(cluster_id, Some(first))))
 }
 
 #[cfg(test)]
@@ -162,20 +212,30 @@ mod tests {
         }
     }
 
-    fn hello(node_id: i32, cluster_id: Option<&str>) -> HelloAnswer {
-        HelloAnswer {
+    fn hello(node_id: i32, cluster_id: Option<&str>) -> Heard {
+        let answer = HelloAnswer {
             node_id: BrokerId(node_id),
             directory_id: Uuid::from_u128(node_id as u128),
             cluster_id: cluster_id.map(str::to_owned),
             leader: None,
             term: 0,
             voters: Vec::new(),
-        }
+        };
+        (format!("h:{node_id}"), answer)
     }
 
-    fn decided(node_id: i32, heard: &[HelloAnswer]) -> Option<Identity> {
-        let own = Uuid::from_u128(node_id as u128);
-        decide(&config(node_id), own, heard).unwrap()
+    fn decided(node_id: i32, heard: &[Heard]) -> Option<Identity> {
+        by(&config(node_id), heard, true)
+    }
+
+    fn by(config: &QuorumConfig, heard: &[Heard], waits: bool) -> Option<Identity> {
+        let own = Uuid::from_u128(config.node_id.0 as u128);
+        decide(config, own, heard, waits).unwrap()
+    }
+
+    fn directories(begun: Identity) -> Vec<u128> {
+        let voters = begun.first_voters.unwrap().into_iter();
+        voters.map(|voter| voter.directory_id.as_u128()).collect()
     }
 
     #[test]
@@ -184,9 +244,44 @@ mod tests {
         assert_eq!(decided(1, &[hello(2, None)]), None);
         assert_eq!(decided(2, &[hello(1, None), hello(3, None)]), None);
         let begun = decided(1, &[hello(2, None), hello(3, None)]).unwrap();
-        let directories = begun.first_voters.unwrap();
-        let directories = directories.iter().map(|voter| voter.directory_id.as_u128());
-        assert_eq!(directories.collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(directories(begun), [1, 2, 3]);
+    }
+
+    #[test]
+    fn after_a_while_a_majority_is_enough() {
+        let begun = by(&config(1), &[hello(3, None)], false).unwrap();
+        assert_eq!(directories(begun), [1, 0, 3]);
+        assert_eq!(by(&config(1), &[], false), None);
+        assert_eq!(by(&config(2), &[hello(3, None)], false), None);
+        for node_id in [2, 3] {
+            let formatted = QuorumConfig {
+                cluster_id: Some("c".into()),
+                ..config(node_id)
+            };
+            let heard = [hello(5 - node_id, None)];
+            assert_eq!(by(&formatted, &heard, true), None);
+            let begun = by(&formatted, &heard, false).unwrap();
+            assert_eq!(begun.cluster_id, "c");
+            assert_eq!(directories(begun), [0, 0, 0], "the same by all");
+        }
+    }
+
+    #[test]
+    fn without_a_list_all_that_are_to_be_asked_begin() {
+        let dynamic = |node_id: i32| QuorumConfig {
+            voters: BTreeMap::new(),
+            begin_at: (4..=6).map(|id| format!("h:{id}")).collect(),
+            ..config(node_id)
+        };
+        let all = [hello(4, None), hello(5, None), hello(6, None)];
+        assert_eq!(by(&dynamic(4), &all[..2], false), None);
+        assert_eq!(by(&dynamic(5), &all, false), None);
+        assert_eq!(by(&dynamic(7), &all, false), None, "not one of them");
+        let begun = by(&dynamic(4), &all, true).unwrap();
+        assert_eq!(directories(begun), [4, 5, 6]);
+        let late = [hello(4, Some("c"))];
+        let joined = by(&dynamic(7), &late, true).unwrap();
+        assert_eq!(joined.first_voters, None);
     }
 
     #[test]
@@ -200,7 +295,7 @@ mod tests {
         }
         let mut other = config(1);
         other.cluster_id = Some("other".into());
-        let error = decide(&other, Uuid::nil(), &[hello(2, Some("c"))]).unwrap_err();
+        let error = decide(&other, Uuid::nil(), &[hello(2, Some("c"))], true).unwrap_err();
         assert!(matches!(error, QuorumError::WrongCluster { .. }), "{error}");
     }
 }

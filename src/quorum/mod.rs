@@ -34,6 +34,7 @@ mod raft_types;
 mod rpc;
 mod snapshot_store;
 mod state_machine;
+mod voters;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub use network::{NoTransport, RaftMessage, RaftRpc, Sent, Transport};
 pub use peer_transport::PeerTransport;
 pub use published::{Change, Subscription};
 pub use rpc::VoterInfo;
+pub use voters::VoterChangeError;
 
 /// What a node must know to take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,11 @@ pub struct QuorumConfig {
     /// The voters and their `host:port`, this node among them. Only an empty store is formatted
     /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
+    /// Where to look for the others when the log alone says who votes (KIP-853); empty when
+    /// `voters` does. Empty stores are formatted with all who are there.
+    pub begin_at: Vec<String>,
+    /// This node's own `host:port`, where `voters` does not name it.
+    pub address: String,
     /// Nodes without a vote follow this one, or other voters are there.
     pub serves_others: bool,
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
@@ -96,6 +103,8 @@ impl QuorumConfig {
             directory_id: None,
             // Nobody ever dials it.
             voters: BTreeMap::from([(node_id, String::new())]),
+            begin_at: Vec::new(),
+            address: String::new(),
             serves_others: false,
             snapshot_entries: 1000,
             snapshot_bytes: 4 << 20,
@@ -145,7 +154,7 @@ pub struct Quorum {
 
 /// What a node does for the quorum.
 enum Member {
-    Voter(Voter),
+    Voter(Box<Voter>),
     /// It follows what the voters have committed.
     Observer(watch::Receiver<Seen>),
 }
@@ -157,6 +166,9 @@ struct Voter {
     jobs: mpsc::UnboundedSender<Box<dyn Job>>,
     /// Those that may become voters by themselves.
     listed: BTreeMap<BrokerId, String>,
+    /// Of [`QuorumConfig`]: not empty when the log alone says who votes.
+    begin_at: Vec<String>,
+    address: String,
     serves_others: bool,
     heartbeat_interval: Duration,
     hearing: Hearing,
@@ -280,6 +292,8 @@ impl Quorum {
             snapshots,
             jobs,
             listed: config.voters.clone(),
+            begin_at: config.begin_at.clone(),
+            address: config.address.clone(),
             serves_others: config.serves_others || config.voters.len() > 1,
             heartbeat_interval: Duration::from_millis(config.heartbeat_interval_ms),
             hearing: Hearing::default(),
@@ -290,7 +304,7 @@ impl Quorum {
             cluster_id,
             directory_id: identity.directory_id,
             published,
-            member: Member::Voter(voter),
+            member: Member::Voter(Box::new(voter)),
         });
         Ok(quorum)
     }
@@ -306,11 +320,11 @@ impl Quorum {
             // Without them this node is spoken to by one that has them.
             if let Some(voters) = first {
                 let initialized = raft.initialize(voters).await;
-                initialized.map_err(|error| match error {
-                    RaftError::Fatal(fatal) => QuorumError::from(fatal),
+                match initialized {
+                    Err(RaftError::Fatal(fatal)) => return Err(fatal.into()),
                     // Another voter was quicker and has written here since.
-                    RaftError::APIError(_) => QuorumError::Stopped,
-                })?;
+                    Ok(()) | Err(RaftError::APIError(_)) => {}
+                }
             }
         } else if single && self.leader().is_none() {
             // A single voter that led before leads again at once; this one crashed before it did.

@@ -29,6 +29,7 @@ async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Qu
         voters: (1..=3)
             .map(|id| (BrokerId(id), format!("node-{id}:9093")))
             .collect(),
+        begin_at: vec!["node-1:9093".into()],
         snapshot_entries: 20,
         heartbeat_interval_ms: 100,
         ..QuorumConfig::single(BrokerId(id), Some("cluster".into()))
@@ -121,4 +122,80 @@ async fn three_voters_agree_and_outlive_their_leader() {
     let back = start(id, &calls, &stores[id as usize - 1]).await;
     until(&back, "c", "99").await;
     assert_eq!(*back.image(), *second.image());
+}
+
+/// A controller that has found the cluster, and has nothing of it yet.
+async fn start_without_a_vote(voter: &VoterInfo, calls: &Arc<Calls>) -> Arc<Quorum> {
+    let config = QuorumConfig {
+        voters: BTreeMap::new(),
+        begin_at: vec!["node-1:9093".into()],
+        address: voter.address.clone(),
+        heartbeat_interval_ms: 100,
+        ..QuorumConfig::single(voter.id, Some("cluster".into()))
+    };
+    let identity = Identity {
+        node_id: voter.id,
+        cluster_id: "cluster".into(),
+        directory_id: voter.directory_id,
+        first_voters: None,
+    };
+    let store = Arc::new(Memory::default());
+    let transport = Arc::new(calls.clone());
+    let quorum = Quorum::open(&config, identity, store, transport)
+        .await
+        .unwrap();
+    calls.0.lock().insert(voter.id, Arc::downgrade(&quorum));
+    quorum
+}
+
+fn ids(voters: Vec<VoterInfo>) -> Vec<i32> {
+    let mut ids: Vec<i32> = voters.iter().map(|voter| voter.id.0).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+async fn a_voter_is_added_replaced_and_taken_away() {
+    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
+    let calls = Arc::new(Calls::default());
+    let mut nodes = Vec::new();
+    for (id, store) in (1..).zip(&stores) {
+        nodes.push(start(id, &calls, store).await);
+    }
+    let leads = leader(&nodes).await;
+    put(&leads, "a", "1").await.unwrap();
+    let fourth = |directory: u128| VoterInfo {
+        id: BrokerId(4),
+        address: "node-4:9093".into(),
+        directory_id: Uuid::from_u128(directory),
+    };
+
+    let first_disk = start_without_a_vote(&fourth(1), &calls).await;
+    leads.take_in(fourth(1)).await.unwrap();
+    until(&first_disk, "a", "1").await;
+    assert_eq!(ids(leads.voters()), [1, 2, 3], "it follows");
+    assert_eq!(leads.learners(), [fourth(1)]);
+    leads.add_voter(fourth(1), TIMEOUT).await.unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3, 4]);
+    let again = leads.add_voter(fourth(1), TIMEOUT).await;
+    assert!(matches!(again, Err(VoterChangeError::Duplicate { .. })));
+
+    // Another disk: it follows from the beginning, and votes no more.
+    first_disk.shutdown().await;
+    let second_disk = start_without_a_vote(&fourth(2), &calls).await;
+    leads.take_in(fourth(2)).await.unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3]);
+    until(&second_disk, "a", "1").await;
+    leads.add_voter(fourth(2), TIMEOUT).await.unwrap();
+
+    let other = leads.remove_voter(BrokerId(4), Uuid::from_u128(1)).await;
+    assert!(matches!(other, Err(VoterChangeError::NotFound { .. })));
+    leads
+        .remove_voter(BrokerId(4), Uuid::from_u128(2))
+        .await
+        .unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3]);
+    assert_eq!(leads.learners(), [fourth(2)], "it follows on");
+    put(&leads, "a", "2").await.unwrap();
+    until(&second_disk, "a", "2").await;
 }

@@ -39,8 +39,8 @@ pub(super) fn check_replicas(
     Ok(())
 }
 
-/// Checks the replicas that a client gave for one new partition. `replication_factor` is that of the
-/// topic, if it is known yet.
+/// Checks the replicas that a client gave for one new partition. `replication_factor` is that of
+/// the topic, if it is known yet.
 pub(super) fn check_assignment(
     image: &MetadataImage,
     partition: i32,

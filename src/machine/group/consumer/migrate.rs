@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::machine::group::Topics;
-use crate::machine::group::classic::{ClassicGroup, ClassicMember, ClassicState};
+use crate::machine::group::classic::{ClassicGroup, ClassicMember};
 use crate::machine::group::command::{Client, Protocol};
 use crate::machine::group::protocol::{Subscription, decode_assignment, encode_assignment};
 use crate::machine::group::records::{AssignedPartitions, ClassicMemberMetadata};
@@ -36,10 +36,11 @@ impl ConsumerGroup {
             };
             group.emit(record, context);
         }
-        // Within a rebalance nobody has been assigned anything: a first epoch has to begin.
-        let metadata_hash = match classic.state() {
-            ClassicState::Stable => group.metadata_hash(context.topics),
-            _ => 0,
+        // Where somebody's partitions are missing (within a rebalance, say) a first epoch has to
+        // begin.
+        let metadata_hash = match group.is_covered_by(&members, context.topics) {
+            true => group.metadata_hash(context.topics),
+            false => 0,
         };
         let epoch = GroupEpoch {
             epoch: classic.generation_id(),
@@ -69,6 +70,15 @@ impl ConsumerGroup {
             group.restart_session(&member.member_id, context);
         }
         Some(group)
+    }
+
+    /// Whether `members` have been assigned as many partitions as there are.
+    fn is_covered_by(&self, members: &[ConsumerMember], topics: &dyn Topics) -> bool {
+        let assigned = members.iter().flat_map(|m| m.current.assigned.values());
+        let assigned: usize = assigned.map(BTreeMap::len).sum();
+        let existing = Self::existing(&self.subscribed_names(), topics);
+        let partitions: i64 = existing.values().map(|count| i64::from(*count)).sum();
+        assigned as i64 == partitions
     }
 
     /// Whether without `member_id` only classic members would be left, and may be.

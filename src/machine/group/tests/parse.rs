@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::show::topic_name;
 use crate::machine::group::command::*;
+use crate::machine::group::protocol::encode_assignment;
 use crate::machine::group::records::TopicPartitions;
 use crate::machine::group::{GroupId, MemberId};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicName};
@@ -119,6 +120,15 @@ pub(super) fn subscription(topics: &str, owned: Option<&str>) -> Bytes {
     Bytes::from(bytes)
 }
 
+/// `@foo:0` is what a member gets that is assigned that partition; anything else is its own bytes.
+fn assignment(text: &str) -> Bytes {
+    let Some((topic, partition)) = text.strip_prefix('@').and_then(|t| t.split_once(':')) else {
+        return Bytes::from(text.to_owned());
+    };
+    let partitions = vec![partition.parse().unwrap()];
+    encode_assignment(1, &BTreeMap::from([(topic.to_owned(), partitions)]))
+}
+
 pub(super) fn parse(verb: &str, args: &Args<'_>, n: u64) -> Command {
     let client = Client {
         client_id: args.or("c", "c"),
@@ -177,7 +187,7 @@ pub(super) fn parse(verb: &str, args: &Args<'_>, n: u64) -> Command {
                 .iter()
                 .map(|pair| {
                     let (member, bytes) = pair.split_once(':').unwrap();
-                    (expand(member).into(), Bytes::from(bytes.to_owned()))
+                    (expand(member).into(), assignment(bytes))
                 })
                 .collect(),
         }),
