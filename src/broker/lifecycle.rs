@@ -63,11 +63,12 @@ impl Lifecycle {
         let quorum = &node.config().broker.quorum;
         let time_ms = quorum.initial_broker_registration_timeout_ms.max(1);
         let time = Duration::from_millis(time_ms as u64);
-        let epoch = enter(node, &channel, &request, time);
-        let epoch = tokio::time::timeout(time, epoch).await;
+        let epoch = tokio::time::timeout(time, register(&channel, &request, time)).await;
         let epoch = epoch.map_err(|_| {
-            StartError::Refused(format!("it was not unfenced within {time_ms} ms"))
+            StartError::Refused(format!("it was not registered within {time_ms} ms"))
         })??;
+        // However long it takes to catch up: as in Kafka the time-out is for the registration.
+        serve(node, &channel, epoch, time).await;
         let lifecycle = Lifecycle {
             channel: channel.clone(),
             epoch: Arc::new(AtomicI64::new(epoch.0)),
@@ -117,16 +118,15 @@ async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = (
     }
 }
 
-/// Registers until it is accepted, then beats until it is unfenced.
-async fn enter(
-    node: &Node,
+/// Registers until it is accepted.
+async fn register(
     channel: &ControllerChannel,
     request: &RegisterBroker,
     time: Duration,
 ) -> Result<BrokerEpoch, StartError> {
-    let epoch = loop {
+    loop {
         match register_broker(channel, request, time).await {
-            Ok(epoch) => break epoch,
+            Ok(epoch) => return Ok(epoch),
             Err(LifecycleError::Refused(
                 error @ (ErrorCode::InconsistentClusterId
                 | ErrorCode::UnsupportedVersion
@@ -135,7 +135,11 @@ async fn enter(
             Err(error) => tracing::info!("not registered yet: {error}"),
         }
         tokio::time::sleep(SOON * 5).await;
-    };
+    }
+}
+
+/// Catches up and beats until it is unfenced.
+async fn serve(node: &Node, channel: &ControllerChannel, epoch: BrokerEpoch, time: Duration) {
     // Partitions are led from the change of the metadata on that follows.
     node.partitions.surroundings().set_broker_epoch(epoch);
     // It is unfenced once it has seen that entry.
@@ -149,7 +153,6 @@ async fn enter(
         tokio::time::sleep(SOON).await;
     }
     node.unfenced_here().await;
-    Ok(epoch)
 }
 
 async fn beat(
@@ -180,8 +183,12 @@ async fn beat(
                     previous_broker_epoch: current,
                     ..request.clone()
                 };
-                match enter(&node, &channel, &again, Duration::from_secs(10)).await {
-                    Ok(new) => epoch.store(new.0, Ordering::SeqCst),
+                let time = Duration::from_secs(10);
+                match register(&channel, &again, time).await {
+                    Ok(new) => {
+                        epoch.store(new.0, Ordering::SeqCst);
+                        serve(&node, &channel, new, time).await;
+                    }
                     Err(error) => tracing::warn!("not registered again: {error}"),
                 }
             }

@@ -115,7 +115,7 @@ fn a_checkpoint_may_be_written_by_several_at_once() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                for _ in 0..100 {
+                for _ in 0..30 {
                     fixture.dir().write_high_watermarks(&offsets).unwrap();
                 }
             });

@@ -74,6 +74,9 @@ enum Change {
     Shrinking,
 }
 
+/// A follower outside of the ISR that was at the log's end so lately is about to join.
+const JOINS_SOON: Duration = Duration::from_secs(1);
+
 /// Which brokers may join an ISR: those that are registered, not fenced and not shutting down, with
 /// their registration epoch.
 pub type Eligible<'a> = &'a dyn Fn(BrokerId) -> Option<i64>;
@@ -242,7 +245,9 @@ impl ReplicaSet {
             return None;
         }
         // Followers that keep up and are about to join are waited for: else the high watermark
-        // would run ahead of them for ever.
+        // would run ahead of them for ever. One that was cut off keeps up when it is back at the
+        // log's end, not because it was there before: producers would wait until it is.
+        let lag_max = lag_max.min(JOINS_SOON);
         let counts = |follower: &Follower| {
             self.is_in_maximal_isr(follower.broker)
                 || (follower.is_caught_up(log_end_offset, now, lag_max)

@@ -147,6 +147,62 @@ fn a_leader_that_was_replaced_acknowledges_nothing_and_appends_nothing() {
 }
 
 #[test]
+fn a_leader_that_slept_through_its_fencing_acknowledges_nothing() {
+    let mut pair = Pair::new();
+    let old = pair.partition(0);
+    pair.controller.fence(BrokerId(0), false);
+    pair.learn(1);
+    assert!(pair.partition(1).is_leader());
+    // What lay in its sockets is appended: it does not know yet.
+    let appended = pair.produce(0, 3).unwrap();
+    let end = appended.last_offset.next();
+    assert_eq!(old.replicated(appended.leader_epoch, end), None);
+    // A follower that has not fetched for so long would leave the ISR, if the controller let it.
+    pair.clock.add_ms(60_000);
+    old.check_lag();
+    let partitions = pair.brokers[0].partitions.as_ref().unwrap();
+    let changes = partitions.surroundings().isr_changes.take();
+    assert_eq!(changes.len(), 1);
+    let epoch = pair.brokers[0].epoch.0;
+    let refused = pair.controller.alter(BrokerId(0), epoch, &changes[0]);
+    assert_eq!(refused.unwrap_err(), ErrorCode::StaleBrokerEpoch);
+    partitions.take_isr_answers(changes, Ok(vec![Err(ErrorCode::StaleBrokerEpoch)]));
+    assert_eq!(old.replicated(appended.leader_epoch, end), None);
+    pair.learn(0);
+    let outcome = old.replicated(appended.leader_epoch, end);
+    assert_eq!(outcome, Some(Err(ErrorCode::NotLeaderOrFollower)));
+}
+
+#[test]
+fn a_leader_that_does_not_know_yet_that_it_leads_is_asked_again_soon() {
+    let mut pair = Pair::new();
+    pair.controller.move_leader(0, 1);
+    pair.learn(0);
+    let waits = |pair: &mut Pair| {
+        let now = pair.clock.monotonic();
+        let (call, answer) = {
+            let epoch = pair.brokers[0].epoch.0;
+            let fetching = pair.brokers[0].fetching.get_mut(&BrokerId(1)).unwrap();
+            let call = fetching.fetcher.request(now, epoch).unwrap();
+            let answer = pair.brokers[1].serve(&call, 1 << 20).unwrap();
+            (call, answer)
+        };
+        assert_eq!(call.partitions.len(), 1);
+        let wall = pair.clock.now_ms();
+        let fetching = pair.brokers[0].fetching.get_mut(&BrokerId(1)).unwrap();
+        fetching.fetcher.on_answer(answer, now, wall);
+        fetching.fetcher.retry_at().unwrap() - now
+    };
+    let first = waits(&mut pair);
+    assert_eq!(first.as_millis(), 10);
+    pair.clock.add_ms(10);
+    assert_eq!(waits(&mut pair).as_millis(), 20);
+    pair.clock.add_ms(20);
+    pair.learn(1);
+    assert_eq!(waits(&mut pair), std::time::Duration::ZERO);
+}
+
+#[test]
 fn what_an_earlier_leader_sent_is_not_copied() {
     let mut pair = Pair::new();
     let follower = pair.partition(1);

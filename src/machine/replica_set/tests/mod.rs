@@ -83,6 +83,27 @@ fn alone_in_sync_commits_but_waits_for_one_who_keeps_up() {
 }
 
 #[test]
+fn one_that_was_cut_off_is_not_waited_for_before_it_is_back_at_the_end() {
+    let mut set = leader(&[1]);
+    fetch(&mut set, 2, 20, 20, at(100));
+    assert_eq!(advance(&mut set, 25, at(101)), Some(20), "it keeps up");
+    // It is fenced, and unfenced again.
+    assert_eq!(advance(&mut set, 900, at(112)), Some(900));
+    fetch(&mut set, 2, 20, 900, at(112));
+    assert_eq!(advance(&mut set, 950, at(113)), Some(950));
+    fetch(&mut set, 2, 900, 950, at(113));
+    assert_eq!(
+        advance(&mut set, 960, at(113)),
+        None,
+        "one fetch more and it is there"
+    );
+    fetch(&mut set, 2, 950, 960, at(113));
+    assert_eq!(advance(&mut set, 970, at(113)), None);
+    fetch(&mut set, 2, 960, 970, at(113));
+    assert_eq!(advance(&mut set, 970, at(113)), Some(960));
+}
+
+#[test]
 fn the_isr_grows_by_who_has_reached_high_watermark_and_epoch_start() {
     let mut set = leader(&[1]);
     fetch(&mut set, 2, 9, 20, at(101));
