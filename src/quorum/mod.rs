@@ -211,12 +211,8 @@ impl Quorum {
         transport: &Arc<PeerTransport>,
     ) -> Result<Arc<Quorum>, QuorumError> {
         if config.voters.len() == 1 {
-            let may_grow = config.serves_others;
             let quorum = Self::start(config, store, Arc::new(transport.clone())).await?;
             endpoint.serve(&quorum);
-            if may_grow {
-                leader_watch::start(&quorum, transport);
-            }
             admission::keep_address(&quorum).await?;
             return Ok(quorum);
         }

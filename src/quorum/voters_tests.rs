@@ -24,14 +24,24 @@ impl Transport for Arc<Calls> {
     }
 }
 
-async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Quorum> {
+/// Where leaders are to change.
+const QUICK_MS: u64 = 100;
+/// Where one is to stay, however long a busy machine lets it wait.
+const PATIENT_MS: u64 = 1000;
+
+async fn start(
+    id: i32,
+    calls: &Arc<Calls>,
+    store: &Arc<dyn KeyValue>,
+    heartbeat_interval_ms: u64,
+) -> Arc<Quorum> {
     let config = QuorumConfig {
         voters: (1..=3)
             .map(|id| (BrokerId(id), format!("node-{id}:9093")))
             .collect(),
         begin_at: vec!["node-1:9093".into()],
         snapshot_entries: 20,
-        heartbeat_interval_ms: 100,
+        heartbeat_interval_ms,
         ..QuorumConfig::single(BrokerId(id), Some("cluster".into()))
     };
     let transport = Arc::new(calls.clone());
@@ -74,7 +84,7 @@ async fn three_voters_agree_and_outlive_their_leader() {
     let calls = Arc::new(Calls::default());
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store).await);
+        nodes.push(start(id, &calls, store, QUICK_MS).await);
     }
     let first = leader(&nodes).await;
     put(&first, "a", "1").await.unwrap();
@@ -119,7 +129,7 @@ async fn three_voters_agree_and_outlive_their_leader() {
 
     // It comes back and gets what it missed.
     let id = first.node_id().0;
-    let back = start(id, &calls, &stores[id as usize - 1]).await;
+    let back = start(id, &calls, &stores[id as usize - 1], QUICK_MS).await;
     until(&back, "c", "99").await;
     assert_eq!(*back.image(), *second.image());
 }
@@ -130,7 +140,7 @@ async fn start_without_a_vote(voter: &VoterInfo, calls: &Arc<Calls>) -> Arc<Quor
         voters: BTreeMap::new(),
         begin_at: vec!["node-1:9093".into()],
         address: voter.address.clone(),
-        heartbeat_interval_ms: 100,
+        heartbeat_interval_ms: PATIENT_MS,
         ..QuorumConfig::single(voter.id, Some("cluster".into()))
     };
     let identity = Identity {
@@ -160,7 +170,7 @@ async fn a_voter_is_added_replaced_and_taken_away() {
     let calls = Arc::new(Calls::default());
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store).await);
+        nodes.push(start(id, &calls, store, PATIENT_MS).await);
     }
     let leads = leader(&nodes).await;
     put(&leads, "a", "1").await.unwrap();
