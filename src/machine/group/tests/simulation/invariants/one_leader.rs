@@ -11,18 +11,10 @@ use crate::types::ErrorCode;
 #[derive(Default)]
 pub struct Memory {
     leaders: BTreeMap<(String, usize, i32), String>,
-    /// Instances by the ids that static clients have had.
-    instances: BTreeMap<String, String>,
 }
 
 pub fn check(world: &mut World) {
     let memory = &mut world.memory.leaders;
-    for client in &world.clients {
-        if let Some(instance) = &client.instance {
-            let id = client.member_id.to_string();
-            memory.instances.insert(id, instance.clone());
-        }
-    }
     if world.reloaded {
         // A generation that was not stored comes again, perhaps with another leader.
         memory.leaders.clear();
@@ -39,7 +31,7 @@ pub fn check(world: &mut World) {
         let leader = memory.leaders.entry(generation);
         let leader = leader.or_insert_with(|| r.leader.clone());
         assert!(
-            *leader == r.leader || is_replaced(leader, r, &memory.instances),
+            *leader == r.leader || is_replaced(leader, r),
             "{leader} and {r:?}"
         );
         *leader = r.leader.clone();
@@ -48,11 +40,15 @@ pub fn check(world: &mut World) {
 
 /// A static leader that comes back leads the same generation under a new id, and is told its old
 /// one if it cannot skip the assignment.
-fn is_replaced(leader: &str, reply: &JoinGroupReply, instances: &BTreeMap<String, String>) -> bool {
-    // The coordinator makes ids that begin with the instance; a client has made others.
-    let instance = |id: &str| {
-        let known = instances.get(id).cloned();
-        known.unwrap_or_else(|| id.split('-').next().unwrap_or_default().to_owned())
-    };
-    instance(leader) == instance(&reply.leader)
+fn is_replaced(leader: &str, reply: &JoinGroupReply) -> bool {
+    let instance = |id: &str| id.split('-').next().unwrap_or_default().to_owned();
+    if instance(leader) == instance(&reply.leader) {
+        return true;
+    }
+    // An id from its time in a consumer group does not name the instance; that it is gone, and that
+    // a static member leads, says as much.
+    let mut members = reply.members.iter();
+    let is_gone = members.all(|member| *member.member_id != *leader);
+    let new = reply.members.iter().find(|m| *m.member_id == *reply.leader);
+    is_gone && new.is_some_and(|member| member.group_instance_id.is_some())
 }
