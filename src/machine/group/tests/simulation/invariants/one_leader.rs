@@ -4,17 +4,29 @@
 use std::collections::BTreeMap;
 
 use crate::machine::group::command::{JoinGroupReply, Reply};
-use crate::machine::group::tests::simulation::world::World;
+use crate::machine::group::tests::simulation::world::{GROUPS, World};
+use crate::machine::group::{GroupId, MemberId};
 use crate::types::ErrorCode;
 
 /// Leaders by group, life of the group, and generation.
 #[derive(Default)]
 pub struct Memory {
     leaders: BTreeMap<(String, usize, i32), String>,
+    /// Instances by the ids that their members have had. A client may never have heard of its id.
+    instances: BTreeMap<String, String>,
 }
 
 pub fn check(world: &mut World) {
     let memory = &mut world.memory.leaders;
+    let ids = GROUPS.map(GroupId::from);
+    for group in world.groups.describe(&ids) {
+        let members = group.members.into_iter();
+        memory.note(members.map(|member| (member.member_id, member.group_instance_id)));
+    }
+    for group in world.groups.describe_consumer(&ids, &world.topics) {
+        let members = group.members.into_iter();
+        memory.note(members.map(|member| (member.member_id, member.instance_id)));
+    }
     if world.reloaded {
         // A generation that was not stored comes again, perhaps with another leader.
         memory.leaders.clear();
@@ -28,27 +40,25 @@ pub fn check(world: &mut World) {
         assert!(r.members.is_empty() || *r.leader == *r.member_id);
         let group = world.clients[asked.client].group.to_string();
         let generation = (group, asked.life, r.generation_id);
-        let leader = memory.leaders.entry(generation);
-        let leader = leader.or_insert_with(|| r.leader.clone());
-        assert!(
-            *leader == r.leader || is_replaced(leader, r),
-            "{leader} and {r:?}"
-        );
-        *leader = r.leader.clone();
+        if let Some(leader) = memory.leaders.insert(generation, r.leader.clone()) {
+            assert!(
+                leader == r.leader || memory.is_replaced(&leader, r),
+                "{leader} and {r:?}"
+            );
+        }
     }
 }
 
-/// A static leader that comes back leads the same generation under a new id, and is told its old
-/// one if it cannot skip the assignment.
-fn is_replaced(leader: &str, reply: &JoinGroupReply) -> bool {
-    let instance = |id: &str| id.split('-').next().unwrap_or_default().to_owned();
-    if instance(leader) == instance(&reply.leader) {
-        return true;
+impl Memory {
+    fn note(&mut self, members: impl Iterator<Item = (MemberId, Option<String>)>) {
+        let fixed = members.filter_map(|(id, instance)| Some((id.to_string(), instance?)));
+        self.instances.extend(fixed);
     }
-    // An id from its time in a consumer group does not name the instance; that it is gone, and that
-    // a static member leads, says as much.
-    let mut members = reply.members.iter();
-    let is_gone = members.all(|member| *member.member_id != *leader);
-    let new = reply.members.iter().find(|m| *m.member_id == *reply.leader);
-    is_gone && new.is_some_and(|member| member.group_instance_id.is_some())
+
+    /// A static leader that comes back leads the same generation under a new id, and is told its
+    /// old one if it cannot skip the assignment.
+    fn is_replaced(&self, leader: &str, reply: &JoinGroupReply) -> bool {
+        let before = self.instances.get(leader);
+        before.is_some() && before == self.instances.get(&reply.leader)
+    }
 }
