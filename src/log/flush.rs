@@ -175,6 +175,13 @@ impl Log {
 
     /// Without the writer's lock: appends go on meanwhile. `flushing` keeps truncation away.
     fn sync_dirty(&self, dirty: Dirty) -> Result<(), LogError> {
+        if dirty.is_parent_dirty {
+            // Before the records: they are never there without their topic.
+            let path = self.dir.file(names::PARTITION_METADATA);
+            self.dir.core.change("sync", &path, || {
+                self.dir.core.disk.open(&path, OpenMode::Write)?.sync()
+            })?;
+        }
         self.write_epochs()?;
         for (segment, kind, file) in &dirty.files {
             self.dir.change("sync", segment, *kind, || file.sync())?;
@@ -183,10 +190,6 @@ impl Log {
             self.dir.core.sync_dir(&self.dir.path())?;
         }
         if dirty.is_parent_dirty {
-            let path = self.dir.file(names::PARTITION_METADATA);
-            self.dir.core.change("sync", &path, || {
-                self.dir.core.disk.open(&path, OpenMode::Write)?.sync()
-            })?;
             self.dir.core.sync_dir(&self.dir.core.path)?;
         }
         self.note_synced(&dirty.reach);

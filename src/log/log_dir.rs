@@ -300,6 +300,12 @@ impl LogDir {
         config: Arc<LogConfig>,
         now: TimestampMs,
     ) -> Result<Arc<Log>, LogError> {
+        // Lines of a deleted log of this name: after a power cut the new one's files, not flushed
+        // yet, would be called damaged.
+        if self.core.has_stale_point(&topic_partition) {
+            self.core.write_recovery_points()?;
+            self.core.write_log_starts()?;
+        }
         let mut logs = self.core.logs.lock();
         if let Some(log) = logs.get(&topic_partition) {
             return Ok(Arc::clone(log));

@@ -128,6 +128,7 @@ fn sections(text: &'static str) -> Box<[Section]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{Value, decode_record};
 
     #[test]
     fn every_layout_of_the_table_is_read() {
@@ -160,5 +161,34 @@ mod tests {
         );
         assert_eq!(name(RecordHome::Metadata, 20, "Record"), Some("NoOpRecord"));
         assert_eq!(name(RecordHome::Groups, 99, "Key"), None);
+    }
+
+    /// Both as Kafka 4.4.0 wrote them: of a member of a consumer group, and of one that speaks the
+    /// classic protocol to it.
+    #[test]
+    fn a_nullable_structure_in_a_tagged_field_is_read() {
+        let kind = record_kind(RecordHome::Groups, 5, "Value").unwrap();
+        let classic = |text: &str| {
+            let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+            let byte = |pair: &[u8]| {
+                let text = std::str::from_utf8(pair).unwrap();
+                u8::from_str_radix(text, 16).unwrap()
+            };
+            let bytes: Vec<u8> = digits.chunks(2).map(byte).collect();
+            let value = decode_record(kind, 0, &bytes.into()).unwrap();
+            let Value::Struct(fields) = value else {
+                panic!("{value:?}")
+            };
+            let found = fields
+                .into_iter()
+                .find(|(name, _)| name == "classic_member_metadata");
+            found.unwrap().1
+        };
+        let none = "00 00 11 636f6e736f6c652d636f6e73756d6572 0b 2f3132372e302e302e31
+                    02 04 666f6f 01 000493e0 00 01 00 01 00";
+        assert_eq!(classic(none), Value::Null);
+        let some = "00 00 04 636964 0b 2f3132372e302e302e31 02 04 666f6f 01 0000ea60 00
+                    01 00 1e 01 00002710 02 06 72616e6765 10 0000 00000001 0003 666f6f ffffffff 00 00";
+        assert!(matches!(classic(some), Value::Struct(_)));
     }
 }

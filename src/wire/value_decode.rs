@@ -159,11 +159,26 @@ impl<'a> Decode<'a> {
         Ok(Value::Array(elements))
     }
 
+    /// Whether a nullable structure is there is a varint within a tagged field, not a byte: Kafka
+    /// writes a null out as 0.
+    fn tagged_field(&mut self, known: &TaggedField) -> Read<Value> {
+        match &known.field.kind {
+            Kind::Struct {
+                nullable: true,
+                layout,
+            } => match self.reader.varint()? {
+                0 => Ok(Value::Null),
+                _ => self.fields(layout).map_err(|e| e.within(known.field.name)),
+            },
+            _ => self.field(&known.field),
+        }
+    }
+
     fn tagged(&mut self, known: &[TaggedField], fields: &mut Fields) -> Read<()> {
         for _ in 0..self.reader.varint()? {
             let (tag, stated) = self.reader.tag()?;
             fields.push(match known.iter().find(|known| known.tag == tag) {
-                Some(known) => (Cow::Borrowed(known.field.name), self.field(&known.field)?),
+                Some(known) => (Cow::Borrowed(known.field.name), self.tagged_field(known)?),
                 None => {
                     let content = Value::Bytes(self.frame.slice_ref(self.reader.take(stated)?));
                     (Cow::Owned(format!("_tag_{tag}")), content)

@@ -421,6 +421,67 @@ fn whatever_fails_what_was_flushed_is_there() {
     assert!(alone > 100 && of_many > 100, "{alone} {of_many}");
 }
 
+/// A partition is deleted, and one of its name and of another topic comes. `Err`: a change failed.
+fn delete_and_make_anew(fixture: &Fixture) -> Result<(), ()> {
+    let dir = fixture.dir();
+    let name = partition("t", 0);
+    let deletion = dir.delete_log(&name, NOW).map_err(drop)?.unwrap();
+    dir.remove(&deletion).map_err(drop)?;
+    let config = Arc::new(small_segments());
+    let new = dir.create_log(name, other_topic_id(), config, NOW);
+    let new = new.map_err(drop)?;
+    for _ in 0..2 {
+        let appended = new.append_as_leader(batch(1), &client(0));
+        appended.map_err(drop)?;
+    }
+    dir.checkpoint(0).map_err(drop)
+}
+
+fn other_topic_id() -> TopicId {
+    TopicId(uuid::Uuid::from_u128(8))
+}
+
+#[test]
+fn a_deletion_can_be_interrupted_anywhere() {
+    let mut failures = 0;
+    for n in 1.. {
+        let disk = FaultyDisk::new();
+        let path = disk.root();
+        let mut fixture = Fixture::on(Arc::new(disk.clone()), &path, small_segments());
+        fixture.open();
+        fixture.create();
+        fixture.append_many(5);
+        fixture.dir().checkpoint(0).unwrap();
+        disk.fail_at(n);
+        let done = delete_and_make_anew(&fixture);
+        assert_eq!(done.is_err(), disk.has_failed(), "change {n}: swallowed");
+        assert_eq!(disk.changes_after_failure(), 0, "change {n}");
+        for crash in Crash::ALL {
+            let at = format!("change {n}, {crash:?}");
+            let found = reopen(&disk.crash(crash));
+            let (id, end) = found.as_ref().map_or((TopicId::NONE, 0), |fixture| {
+                let log = fixture.log();
+                (log.topic_id(), log.log_end_offset().0)
+            });
+            // Either whole or gone, and nothing of the one in the other.
+            match id {
+                id if id == topic_id() => assert_eq!(end, 15, "{at}"),
+                id if id == other_topic_id() => assert!((0..=2).contains(&end), "{at}: {end}"),
+                _ => assert_eq!(end, 0, "{at}"),
+            }
+            if done.is_ok() {
+                assert_eq!((id, end), (other_topic_id(), 2), "{at}");
+            }
+        }
+        if done.is_ok() {
+            break;
+        }
+        failures += 1;
+    }
+    println!("deletion: {failures} changes to the disk");
+    assert!(failures > 10, "{failures}");
+}
+
 /// Recovery itself is interrupted at every change, and goes through the next time.
 #[test]
 fn recovery_can_be_interrupted_anywhere() {
