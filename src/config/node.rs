@@ -342,14 +342,19 @@ fn merge(sources: Sources, alone: bool) -> BTreeMap<String, Property> {
     };
     let mut given = BTreeMap::new();
     let mut add = |property: Property| given.insert(property.name.clone(), property);
-    let id_is_given = |name: &str| {
+    let is_given = |name: &str| {
         let all = sources.environment.iter().chain(&sources.arguments);
         all.into_iter().any(|property| property.name == name)
     };
     if sources.file.is_none() {
-        let broker_id_is_given = id_is_given("broker.id");
+        // What is given by its other name is given.
+        let others = [("node.id", "broker.id"), ("log.dirs", "log.dir")];
+        let is_given_otherwise = |name: &str| {
+            let mut others = others.iter();
+            others.any(|(one, other)| *one == name && is_given(other))
+        };
         built_in(SINGLE_NODE)
-            .filter(|property| !(broker_id_is_given && property.name == "node.id"))
+            .filter(|property| !is_given_otherwise(&property.name))
             .for_each(|property| {
                 add(property);
             });

@@ -81,6 +81,8 @@ fn the_built_in_list_fills_only_gaps() {
     assert_eq!(node.broker.topics.num_partitions, 3);
     assert_eq!(node.broker.log_dirs(), ["/data"]);
     assert_eq!(node.broker.group.offsets_topic_replication_factor, 1);
+    let (node, _) = load_environment(&[], &["log.dir=/one"]).unwrap();
+    assert_eq!(node.broker.log_dirs(), ["/one"]);
     // A node that is told of a quorum is not alone: Kafka's factors count.
     let quorum = [(
         "KAFKA_CONTROLLER_QUORUM_VOTERS",

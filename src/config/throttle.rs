@@ -1,5 +1,5 @@
-//! The rates of replication throttles. Kafka keeps them apart from the broker's other configurations:
-//! they are set while brokers run, and shown only where they are set.
+//! The rates of replication throttles. Kafka keeps them apart from the broker's other
+//! configurations: they are set while brokers run, and shown only where they are set.
 
 use super::table::config_table;
 

@@ -1,6 +1,6 @@
-//! Checkpoint and clean stop of many logs at once: one call that syncs the whole file system in place
-//! of five for each log. A new partition with one record needs a sync for its epochs, its log, an
-//! index and two directories; of a hundred thousand such partitions that is a minute.
+//! Checkpoint and clean stop of many logs at once: one call that syncs the whole file system in
+//! place of five for each log. A new partition with one record needs a sync for its epochs, its
+//! log, an index and two directories; of a hundred thousand such partitions that is a minute.
 //!
 //! In the order it goes, and what a crash leaves after each step:
 //!

@@ -75,8 +75,10 @@ impl Throttles {
             let rate: i64 = set.trim().parse().ok()?;
             (rate < i64::MAX).then_some(rate.max(0) as u64)
         };
-        self.leader.set(rate(LEADER_RATE), now);
-        self.follower.set(rate(FOLLOWER_RATE), now);
+        let leader_replication_throttled_rate = rate(LEADER_RATE);
+        let follower_replication_throttled_rate = rate(FOLLOWER_RATE);
+        self.leader.set(leader_replication_throttled_rate, now);
+        self.follower.set(follower_replication_throttled_rate, now);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Connections of this broker to the others, for what it asks of them besides records.
 //!
-//! 1. There is one connection to each broker; a dead one is replaced when it is needed. Answers come
-//!    in the order of the requests.
+//! 1. There is one connection to each broker; a dead one is replaced when it is needed. Answers
+//!    come in the order of the requests.
 //! 2. A broker that has come back elsewhere is dialled there.
 
 use std::collections::HashMap;

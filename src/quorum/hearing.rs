@@ -2,8 +2,8 @@
 //!
 //! 1. A message of Raft that only a leader sends counts, however long this node takes over it.
 //! 2. A voter that hears the leader, or leads, would not vote for another one; nor would one whose
-//!    log has more. A candidate whose term rose in vain would bring down the leader when it is heard
-//!    again, so nobody becomes one before a majority has said that it would vote for it.
+//!    log has more. A candidate whose term rose in vain would bring down the leader when it is
+//!    heard again, so nobody becomes one before a majority has said that it would vote for it.
 
 use std::time::Duration;
 

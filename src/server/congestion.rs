@@ -1,10 +1,10 @@
 //! The congestion control of connections that stay on this machine.
 //!
-//! Where the system's default finds out the rate of the link and paces to it (BBR), it does so on the
-//! loopback too, where there is none to find: every burst waits for a timer, and sending costs several
-//! times the processor time. A connection takes over what its listener has when it is accepted;
-//! changed later, the pacing stays. So the listener has [`LOCAL`], and a connection from elsewhere is
-//! given the system's default back before anything is sent on it.
+//! Where the system's default finds out the rate of the link and paces to it (BBR), it does so on
+//! the loopback too, where there is none to find: every burst waits for a timer, and sending
+//! costs several times the processor time. A connection takes over what its listener has when it
+//! is accepted; changed later, the pacing stays. So the listener has [`LOCAL`], and a connection
+//! from elsewhere is given the system's default back before anything is sent on it.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;

@@ -2,8 +2,9 @@
 //!
 //! 1. What is taken over: topics with their ids and partitions, configurations, feature levels, the
 //!    next producer id, and of the brokers who they were and in which epoch.
-//! 2. What this version has no place for (ACLs, quotas, credentials, delegation tokens) is counted by
-//!    name, for a warning. A record of an unknown kind is an error: it may be one that counts.
+//! 2. What this version has no place for (ACLs, quotas, credentials, delegation tokens) is
+//!    counted by name, for a warning. A record of an unknown kind is an error: it may be one that
+//!    counts.
 //! 3. The records of a transaction (KIP-868) count once it has ended; an aborted or unfinished one
 //!    leaves nothing.
 

@@ -19,7 +19,8 @@ const POSIX_CLASSES: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// The pattern for the `regex` crate, or why it is none. What is wrong in both is left to the crate.
+/// The pattern for the `regex` crate, or why it is none. What is wrong in both is left to the
+/// crate.
 pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
     let mut translation = Translation {
         input: pattern.chars().collect(),
