@@ -351,7 +351,7 @@ def klamm_itself(row):
             "klamm --override broker.id=9 --override log.dirs=/tmp/kraft-combined-logs", code=1),
             "belongs to node.id=1")) and None)
     row.check("a directory of root's: the error says what to do", lambda: (
-        c.exec("mkdir /srv/data", user="0:0"), has(c.exec(
+        c.exec("mkdir -p /srv/data", user="0:0"), has(c.exec(
             "klamm --override log.dirs=/srv/data", code=1), "chown"))[1])
 
 
