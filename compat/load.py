@@ -4,6 +4,8 @@ once, at its offset, in the order in which it was sent."""
 import threading
 import time
 
+import chaos_checks
+
 
 class Load(threading.Thread):
     """Sends record n to partition n mod `partitions`; keeps what was acknowledged."""
@@ -65,30 +67,7 @@ class Load(threading.Thread):
         self.join()
 
     def read_back(self):
-        import confluent_kafka
-        consumer = confluent_kafka.Consumer({
-            "bootstrap.servers": self.bootstrap, "group.id": "load-check",
-            "enable.auto.commit": False, "enable.partition.eof": True,
-            "auto.offset.reset": "earliest"})
-        places = [confluent_kafka.TopicPartition(self.topic, p, 0)
-                  for p in range(self.partitions)]
-        consumer.assign(places)
-        found = {}
-        ended = set()
-        deadline = time.monotonic() + 120
-        while len(ended) < self.partitions:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"only {sorted(ended)} could be read to their ends")
-            message = consumer.poll(1)
-            if message is None:
-                continue
-            if message.error():
-                if message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                    ended.add(message.partition())
-                continue
-            found[(message.partition(), message.offset())] = int(message.value())
-        consumer.close()
-        return found
+        return chaos_checks.read_back(self.bootstrap, self.topic, self.partitions)
 
     def check(self, count, name):
         """Stops, reads everything back and counts three checks."""

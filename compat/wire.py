@@ -63,6 +63,16 @@ class Answer:
     def int32s(self):
         return self.array(lambda: self.take(">i"))
 
+    def by_topic(self, partition):
+        """[(name, [row, ...]), ...]; `partition` reads a row up to its tags."""
+        def tagged(read):
+            row = read()
+            self.tags()
+            return row
+
+        return self.array(
+            lambda: tagged(lambda: (self.text(), self.array(lambda: tagged(partition)))))
+
 
 class Connection:
     def __init__(self, address):
@@ -105,18 +115,11 @@ class Connection:
             return {("-", error): message}
 
         def partition():
-            row = (answer.take(">i"), answer.take(">h"), answer.text())
-            answer.tags()
-            return row
-
-        def topic():
-            row = (answer.text(), answer.array(partition))
-            answer.tags()
-            return row
+            return (answer.take(">i"), answer.take(">h"), answer.text())
 
         return {
             (name, index): (code, message)
-            for name, rows in answer.array(topic) for index, code, message in rows}
+            for name, rows in answer.by_topic(partition) for index, code, message in rows}
 
     def list_reassignments(self, topics=None):
         """{(name, partition): (replicas, adding, removing)}"""
@@ -129,18 +132,12 @@ class Connection:
             raise RuntimeError(f"{error}: {message}")
 
         def partition():
-            row = (answer.take(">i"), answer.int32s(), answer.int32s(), answer.int32s())
-            answer.tags()
-            return row
-
-        def topic():
-            row = (answer.text(), answer.array(partition))
-            answer.tags()
-            return row
+            return (answer.take(">i"), answer.int32s(), answer.int32s(), answer.int32s())
 
         return {
             (name, index): (replicas, adding, removing)
-            for name, rows in answer.array(topic) for index, replicas, adding, removing in rows}
+            for name, rows in answer.by_topic(partition)
+            for index, replicas, adding, removing in rows}
 
     def elect_leaders(self, kind, topics=None):
         """`kind` 0: preferred, 1: unclean. {(name, partition): code}, or the code of all."""
@@ -154,18 +151,11 @@ class Connection:
             return error
 
         def partition():
-            row = (answer.take(">i"), answer.take(">h"), answer.text())
-            answer.tags()
-            return row
-
-        def topic():
-            row = (answer.text(), answer.array(partition))
-            answer.tags()
-            return row
+            return (answer.take(">i"), answer.take(">h"), answer.text())
 
         return {
             (name, index): code
-            for name, rows in answer.array(topic) for index, code, _ in rows}
+            for name, rows in answer.by_topic(partition) for index, code, _ in rows}
 
     def unregister(self, broker):
         answer = self.call(64, 0, struct.pack(">i", broker) + b"\0")

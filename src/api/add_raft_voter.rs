@@ -9,9 +9,8 @@ use super::by_topic::timeout;
 use super::codec::Handled;
 use super::context::Context;
 use super::view;
-use super::voter_change::{VoterRefused, address, check, refused};
-use crate::quorum::VoterInfo;
-use crate::types::{BrokerId, ErrorCode};
+use super::voter_change::{VoterRefused, check, described, refused};
+use crate::types::BrokerId;
 
 /// However long the client would wait.
 const TIME_MAX: Duration = Duration::from_secs(300);
@@ -35,17 +34,7 @@ async fn add(context: &Context, request: &AddRaftVoterRequest) -> Result<(), Vot
     check(node, request.cluster_id.as_ref(), id, directory_id)?;
     let listeners = request.listeners.iter();
     let listeners = listeners.map(|at| (at.name.as_str(), at.host.as_str(), at.port));
-    let address = address(node, listeners).ok_or_else(|| {
-        VoterRefused::new(
-            ErrorCode::InvalidRequest,
-            "Add voter request didn't include the endpoint of the default listener",
-        )
-    })?;
-    let voter = VoterInfo {
-        id,
-        address,
-        directory_id,
-    };
+    let voter = described(node, (id, directory_id), listeners)?;
     let time = timeout(request.timeout_ms).min(TIME_MAX);
     let added = node.quorum.add_voter(voter, time).await;
     added.map_err(|error| refused(node, "adding voter", (id, directory_id), &error))

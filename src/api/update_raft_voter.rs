@@ -5,9 +5,8 @@ use kafka_protocol::messages::update_raft_voter_response::UpdateRaftVoterRespons
 
 use super::codec::Handled;
 use super::context::Context;
-use super::voter_change::{VoterRefused, address, check, refused};
-use crate::quorum::VoterInfo;
-use crate::types::{BrokerId, ErrorCode};
+use super::voter_change::{VoterRefused, check, described, refused};
+use crate::types::BrokerId;
 
 pub fn handle(
     context: Context,
@@ -29,14 +28,7 @@ async fn update(context: &Context, request: &UpdateRaftVoterRequest) -> Result<(
     check(node, request.cluster_id.as_ref(), id, directory_id)?;
     let listeners = request.listeners.iter();
     let listeners = listeners.map(|at| (at.name.as_str(), at.host.as_str(), at.port));
-    let address = address(node, listeners).ok_or_else(|| {
-        VoterRefused::new(ErrorCode::InvalidRequest, "the default listener is missing")
-    })?;
-    let voter = VoterInfo {
-        id,
-        address,
-        directory_id,
-    };
+    let voter = described(node, (id, directory_id), listeners)?;
     let moved = node.quorum.move_voter(voter).await;
     moved.map_err(|error| refused(node, "updating voter", (id, directory_id), &error))
 }

@@ -44,8 +44,27 @@ pub fn check(
     Ok(())
 }
 
+/// The voter that a request describes; `listeners` by name, host and port.
+pub fn described<'a>(
+    node: &Node,
+    (id, directory_id): (BrokerId, Uuid),
+    listeners: impl Iterator<Item = (&'a str, &'a str, u16)>,
+) -> Result<VoterInfo, VoterRefused> {
+    let address = address(node, listeners).ok_or_else(|| {
+        VoterRefused::new(
+            ErrorCode::InvalidRequest,
+            "Add voter request didn't include the endpoint of the default listener",
+        )
+    })?;
+    Ok(VoterInfo {
+        id,
+        address,
+        directory_id,
+    })
+}
+
 /// `host:port` of the listener that controllers of this cluster speak on.
-pub fn address<'a>(
+fn address<'a>(
     node: &Node,
     mut listeners: impl Iterator<Item = (&'a str, &'a str, u16)>,
 ) -> Option<String> {

@@ -1,5 +1,7 @@
 //! ElectLeaders, and the balance of leaders.
 
+use std::sync::Arc;
+
 use crate::metadata::{
     MetadataImage, MetadataRecord, PartitionRegistration, Plan, PlanError, TopicImage,
 };
@@ -115,21 +117,12 @@ pub fn plan_unclean_leaders(
     count_max: usize,
     rules_of: RulesOf<'_>,
 ) -> Plan<()> {
-    let mut records = Vec::new();
-    for topic in image.topics() {
-        let leaderless = |(_, partition): &(i32, &PartitionRegistration)| !partition.has_leader();
-        for (index, partition) in topic.partitions.iter().filter(leaderless) {
-            if records.len() >= count_max || !rules_of(&topic.name).unclean {
-                break;
-            }
-            let election = Election::Unclean;
-            records.extend(elect(image, topic, index, partition, election, rules_of).ok());
-        }
-    }
-    Plan {
-        records,
-        answer: (),
-    }
+    let may_be_unclean = |topic: &TopicImage| {
+        let mut partitions = topic.partitions.iter();
+        partitions.any(|(_, partition)| !partition.has_leader()) && rules_of(&topic.name).unclean
+    };
+    let topics = image.topics().filter(|topic| may_be_unclean(topic));
+    plan_elections(image, topics, Election::Unclean, count_max, rules_of)
 }
 
 /// The records that give partitions back to their preferred leaders where those may lead. At most
@@ -139,18 +132,32 @@ pub fn plan_preferred_leaders(
     count_max: usize,
     rules_of: RulesOf<'_>,
 ) -> Plan<()> {
-    let mut records = Vec::new();
-    for topic in image.topics() {
-        for (index, partition) in topic.partitions.iter() {
-            if records.len() >= count_max {
-                break;
-            }
-            let election = Election::Preferred;
-            records.extend(elect(image, topic, index, partition, election, rules_of).ok());
-        }
-    }
+    plan_elections(
+        image,
+        image.topics(),
+        Election::Preferred,
+        count_max,
+        rules_of,
+    )
+}
+
+/// Elections in `topics` where they are needed and possible.
+fn plan_elections<'a>(
+    image: &MetadataImage,
+    topics: impl Iterator<Item = &'a Arc<TopicImage>>,
+    election: Election,
+    count_max: usize,
+    rules_of: RulesOf<'_>,
+) -> Plan<()> {
+    let partitions = topics.flat_map(|topic| {
+        let partitions = topic.partitions.iter();
+        partitions.map(move |(index, partition)| (topic, index, partition))
+    });
+    let elected = partitions.filter_map(|(topic, index, partition)| {
+        elect(image, topic, index, partition, election, rules_of).ok()
+    });
     Plan {
-        records,
+        records: elected.take(count_max).collect(),
         answer: (),
     }
 }
