@@ -24,48 +24,64 @@ impl Transport for Arc<Calls> {
     }
 }
 
-/// Where leaders are to change.
-const QUICK_MS: u64 = 100;
-/// Where one is to stay, however long a busy machine lets it wait.
-const PATIENT_MS: u64 = 1000;
+/// How long a vote stays with a leader that is gone follows from it.
+const HEARTBEAT_MS: u64 = 100;
 
-async fn start(
-    id: i32,
-    calls: &Arc<Calls>,
-    store: &Arc<dyn KeyValue>,
-    heartbeat_interval_ms: u64,
-) -> Arc<Quorum> {
+async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Quorum> {
     let config = QuorumConfig {
         voters: (1..=3)
             .map(|id| (BrokerId(id), format!("node-{id}:9093")))
             .collect(),
         begin_at: vec!["node-1:9093".into()],
         snapshot_entries: 20,
-        heartbeat_interval_ms,
+        heartbeat_interval_ms: HEARTBEAT_MS,
         ..QuorumConfig::single(BrokerId(id), Some("cluster".into()))
     };
     let transport = Arc::new(calls.clone());
     let quorum = Quorum::start(config, store.clone(), transport)
         .await
         .unwrap();
+    // The test says who stands for election, and when: no leader is unseated by a clock.
+    quorum.raft().unwrap().runtime_config().elect(false);
     calls.0.lock().insert(BrokerId(id), Arc::downgrade(&quorum));
     quorum
 }
 
-/// Waits until one of `nodes` leads.
-async fn leader(nodes: &[Arc<Quorum>]) -> Arc<Quorum> {
-    let any = nodes[0].raft().unwrap().wait(Some(TIMEOUT));
-    let ids: Vec<u64> = nodes.iter().map(|node| raft_id(node.node_id())).collect();
-    let led = |m: &openraft::RaftMetrics<u64, raft_types::VoterNode>| {
-        m.current_leader.is_some_and(|leader| ids.contains(&leader))
+/// The one of `nodes` that leads all of them.
+fn agreed(nodes: &[Arc<Quorum>]) -> Option<Arc<Quorum>> {
+    let metrics = |node: &Arc<Quorum>| node.raft().unwrap().metrics().borrow().clone();
+    let first = metrics(&nodes[0]);
+    let leads = |node: &&Arc<Quorum>| Some(raft_id(node.node_id())) == first.current_leader;
+    let agree = nodes.iter().all(|node| metrics(node).vote == first.vote);
+    nodes.iter().find(leads).filter(|_| agree).cloned()
+}
+
+/// Has `nodes` stand for election in turn until all of them agree on a leader, whoever it is: a
+/// voter also stands when it starts, and one whose log is shorter is not elected.
+async fn elect(nodes: &[Arc<Quorum>]) -> Arc<Quorum> {
+    type Metrics = openraft::RaftMetrics<u64, raft_types::VoterNode>;
+    let elected = async {
+        for candidate in nodes.iter().cycle() {
+            for node in nodes {
+                let wait = node.raft().unwrap();
+                let wait = wait.wait(Some(Duration::from_millis(HEARTBEAT_MS)));
+                let led = |m: &Metrics| m.current_leader.is_some();
+                // Nobody may lead after this time; then the next election is due.
+                let _ = wait.metrics(led, "a leader").await;
+            }
+            if let Some(leader) = agreed(nodes) {
+                return leader;
+            }
+            let raft = candidate.raft().unwrap();
+            let term = raft.metrics().borrow().current_term;
+            raft.trigger().elect().await.unwrap();
+            let begun = |m: &Metrics| m.current_term > term;
+            let wait = raft.wait(Some(TIMEOUT));
+            wait.metrics(begun, "the election").await.unwrap();
+        }
+        unreachable!("the turns do not end")
     };
-    let metrics = any.metrics(led, "a leader").await.unwrap();
-    let id = broker_id(metrics.current_leader.unwrap());
-    nodes
-        .iter()
-        .find(|node| node.node_id() == id)
-        .unwrap()
-        .clone()
+    tokio::time::timeout(TIMEOUT, elected).await.unwrap()
 }
 
 async fn until(node: &Quorum, key: &str, expected: &str) {
@@ -84,28 +100,26 @@ async fn three_voters_agree_and_outlive_their_leader() {
     let calls = Arc::new(Calls::default());
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store, QUICK_MS).await);
+        nodes.push(start(id, &calls, store).await);
     }
-    let first = leader(&nodes).await;
+    let first = elect(&nodes).await;
     put(&first, "a", "1").await.unwrap();
     for node in &nodes {
         until(node, "a", "1").await;
         assert_eq!(node.image().cluster_id().map(|id| &**id), Some("cluster"));
     }
-    let follower = nodes
+    let followers = nodes
         .iter()
-        .find(|node| node.node_id() != first.node_id())
-        .unwrap();
+        .filter(|node| node.node_id() != first.node_id());
+    let [follower, other] = followers.collect::<Vec<_>>()[..] else {
+        panic!("three voters");
+    };
     match put(follower, "b", "1").await {
         Err(QuorumError::NotController { leader }) => assert_eq!(leader, Some(first.node_id())),
         other => panic!("{other:?}"),
     }
 
     // Whoever hears a leader, or has more than the candidate, would not vote for it.
-    let other = nodes
-        .iter()
-        .rfind(|node| node.node_id() != first.node_id())
-        .unwrap();
     let request = follower.pre_vote_request().unwrap();
     assert!(!first.pre_vote(&request).is_granted, "it leads");
     assert!(other.pre_vote(&request).is_granted, "it has heard nobody");
@@ -122,14 +136,14 @@ async fn three_voters_agree_and_outlive_their_leader() {
     first.shutdown().await;
     calls.0.lock().remove(&first.node_id());
     nodes.retain(|node| node.node_id() != first.node_id());
-    let second = leader(&nodes).await;
+    let second = elect(&nodes).await;
     for i in 0..100 {
         put(&second, "c", &i.to_string()).await.unwrap();
     }
 
     // It comes back and gets what it missed.
     let id = first.node_id().0;
-    let back = start(id, &calls, &stores[id as usize - 1], QUICK_MS).await;
+    let back = start(id, &calls, &stores[id as usize - 1]).await;
     until(&back, "c", "99").await;
     assert_eq!(*back.image(), *second.image());
 }
@@ -140,7 +154,7 @@ async fn start_without_a_vote(voter: &VoterInfo, calls: &Arc<Calls>) -> Arc<Quor
         voters: BTreeMap::new(),
         begin_at: vec!["node-1:9093".into()],
         address: voter.address.clone(),
-        heartbeat_interval_ms: PATIENT_MS,
+        heartbeat_interval_ms: HEARTBEAT_MS,
         ..QuorumConfig::single(voter.id, Some("cluster".into()))
     };
     let identity = Identity {
@@ -154,6 +168,7 @@ async fn start_without_a_vote(voter: &VoterInfo, calls: &Arc<Calls>) -> Arc<Quor
     let quorum = Quorum::open(&config, identity, store, transport)
         .await
         .unwrap();
+    quorum.raft().unwrap().runtime_config().elect(false);
     calls.0.lock().insert(voter.id, Arc::downgrade(&quorum));
     quorum
 }
@@ -170,9 +185,9 @@ async fn a_voter_is_added_replaced_and_taken_away() {
     let calls = Arc::new(Calls::default());
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store, PATIENT_MS).await);
+        nodes.push(start(id, &calls, store).await);
     }
-    let leads = leader(&nodes).await;
+    let leads = elect(&nodes).await;
     put(&leads, "a", "1").await.unwrap();
     let fourth = |directory: u128| VoterInfo {
         id: BrokerId(4),
