@@ -1,6 +1,7 @@
 //! The table of APIs and one file per API. A new API is one file and one line here: dispatch,
 //! ApiVersions, docs/protocol.md and the tests that walk every API follow from the table.
 
+mod acls;
 mod allowance;
 mod answer;
 mod by_topic;
@@ -131,6 +132,9 @@ apis! {
     26 EndTxn                  end_txn                   0 0 5  Alone Short;
     27 WriteTxnMarkers         write_txn_markers         1 1 2  Alone Long, values from 2;
     28 TxnOffsetCommit         txn_offset_commit         0 0 6  Alone Short, values from 6;
+    29 DescribeAcls            describe_acls             1 1 3  Alone Short;
+    30 CreateAcls              create_acls               1 1 3  Alone Short;
+    31 DeleteAcls              delete_acls               1 1 3  Alone Short;
     32 DescribeConfigs         describe_configs          1 1 4  Alone Long;
     33 AlterConfigs            alter_configs             0 0 2  Alone Long;
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone Long, values from 5;

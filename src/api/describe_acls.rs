@@ -1,0 +1,21 @@
+//! DescribeAcls (key 29).
+
+use kafka_protocol::messages::describe_acls_request::DescribeAclsRequest;
+use kafka_protocol::messages::describe_acls_response::DescribeAclsResponse;
+
+use super::acls::{NO_AUTHORIZER, refusal, unless_unknown};
+use super::codec::Handled;
+use super::context::Context;
+
+pub fn handle(context: Context, request: DescribeAclsRequest) -> Handled<DescribeAclsResponse> {
+    let codes = [
+        request.resource_type_filter,
+        request.pattern_type_filter,
+        request.operation,
+        request.permission_type,
+    ];
+    unless_unknown(&context, codes.into_iter(), || {
+        let answer = DescribeAclsResponse::default().with_error_code(NO_AUTHORIZER.code());
+        answer.with_error_message(refusal())
+    })
+}
