@@ -105,10 +105,19 @@ impl Broker {
 impl Broker {
     /// The resident memory of a broker that [`Broker::start`] has started.
     pub fn resident_bytes(&self) -> u64 {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most that it ever was.
+    pub fn resident_bytes_max(&self) -> u64 {
+        self.status_bytes("VmHWM:")
+    }
+
+    fn status_bytes(&self, field: &str) -> u64 {
         let started = self.started.as_ref().expect("a broker of this test");
         let status = format!("/proc/{}/status", started.child.id());
         let status = std::fs::read_to_string(status).expect("a broker that runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
         1024 * kib
             .and_then(|kib| kib.parse::<u64>().ok())

@@ -312,6 +312,30 @@ fn what_is_announced_and_not_sent_takes_nothing_from_others() {
 }
 
 #[test]
+fn large_requests_are_decoded_a_few_at_a_time() {
+    let broker = Broker::start();
+    let before = broker.resident_bytes();
+    // The offsets of a group, for very many topics with the shortest of names.
+    let topics = vec![r#"{"name": "a", "partition_indexes": [0]}"#; 80_000].join(", ");
+    let body = format!(r#"{{"group_id": "g", "topics": [{topics}]}}"#);
+    let frame = encode("OffsetFetch", 1, &body);
+    std::thread::scope(|scope| {
+        for _ in 0..30 {
+            scope.spawn(|| {
+                let mut connection = Connection::open(broker.address);
+                connection.send_raw(&(frame.len() as u32).to_be_bytes());
+                connection.send_raw(&frame);
+                connection.answer_limit(Duration::from_secs(120));
+                assert!(matches!(connection.receive(), Received::Frame(_)));
+            });
+        }
+    });
+    check_serves(&broker);
+    let grown = (broker.resident_bytes_max() - before) / MIB;
+    assert!(grown <= 256, "grew by {grown} MiB");
+}
+
+#[test]
 fn large_requests_that_stop_half_way_keep_nobody_waiting() {
     let broker = Broker::start();
     let before = broker.resident_bytes();

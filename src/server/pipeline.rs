@@ -4,6 +4,9 @@
 //! 1. A request whose work is not bounded to about a millisecond gets a turn to run apart from the
 //!    workers (`host::turns`): those of APIs with [`Work::Long`], and large ones of any API. What a
 //!    short one may still ask for, its handler decides (batches to decompress, fetch sessions).
+//! 2. A request takes many times its bytes once it is decoded, and so does its answer. Large ones
+//!    have a share of [`LARGE_BYTES_MAX`] from then until they are answered, and wait for it,
+//!    unless their answer waits for other clients.
 
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +15,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::StrBytes;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::connection::Service;
@@ -36,6 +40,12 @@ const SHORT_BYTES_MAX: usize = 2 << 20;
 /// The same of elements: topics, partitions, members.
 const SHORT_ELEMENTS_MAX: usize = 1000;
 
+/// Large requests that are decoded at a time, in bytes of their frames. An element of one byte
+/// becomes a structure of some hundred.
+const LARGE_BYTES_MAX: u32 = 4 << 20;
+/// Their answers come when other members of the group have sent the same.
+const WAIT_FOR_OTHERS: [&str; 2] = ["JoinGroup", "SyncGroup"];
+
 /// How long a controller may take with a request that is passed on.
 const FORWARD_MAX: Duration = Duration::from_secs(30);
 
@@ -47,6 +57,8 @@ pub struct Pipeline {
     clock: Arc<dyn Clock>,
     this: Weak<Pipeline>,
     closings: LogPace,
+    /// What is left of [`LARGE_BYTES_MAX`].
+    large_bytes: Semaphore,
 }
 
 impl Pipeline {
@@ -57,6 +69,7 @@ impl Pipeline {
             clock,
             this: this.clone(),
             closings: LogPace::default(),
+            large_bytes: Semaphore::new(LARGE_BYTES_MAX as usize),
         })
     }
 
@@ -277,6 +290,17 @@ fn is_long(frame: &[u8]) -> bool {
     })
 }
 
+/// A request's share of [`LARGE_BYTES_MAX`].
+fn large_bytes(frame: &[u8]) -> u32 {
+    let row = key_and_version(frame).and_then(|(api_key, _)| api::find(api_key));
+    let is_bounded =
+        |row: &api::ApiRow| row.order == Order::Alone && !WAIT_FOR_OTHERS.contains(&row.name);
+    match row.is_some_and(is_bounded) && frame.len() > SMALL_FRAME_BYTES {
+        true => u32::try_from(frame.len()).map_or(LARGE_BYTES_MAX, |len| len.min(LARGE_BYTES_MAX)),
+        false => 0,
+    }
+}
+
 impl Service for Pipeline {
     fn order(&self, frame: &[u8]) -> Order {
         let row = key_and_version(frame).and_then(|(api_key, _)| api::find(api_key));
@@ -290,6 +314,9 @@ impl Service for Pipeline {
         };
         let (pipeline, connection) = (self.clone(), connection.clone());
         Answer::Alone(Box::pin(async move {
+            let bytes = large_bytes(&frame.bytes);
+            // Only a closed semaphore refuses, and nobody closes this one.
+            let _share = pipeline.large_bytes.acquire_many(bytes).await;
             let turns = &node.turns;
             match turns.run(|| pipeline.run(&connection, frame)).await {
                 Answer::Ready(reply) => reply,
@@ -331,6 +358,21 @@ mod tests {
             frame.extend(name);
         }
         frame
+    }
+
+    #[test]
+    fn only_so_many_large_requests_are_decoded_at_a_time() {
+        let mut large = frame("OffsetFetch", 1, 0);
+        assert_eq!(large_bytes(&large), 0);
+        large.resize(900_000, 0);
+        assert_eq!(large_bytes(&large), 900_000);
+        large.resize(90_000_000, 0);
+        assert_eq!(large_bytes(&large), LARGE_BYTES_MAX, "alone");
+        for waits in ["JoinGroup", "SyncGroup", "Fetch"] {
+            let mut large = frame(waits, 4, 0);
+            large.resize(900_000, 0);
+            assert_eq!(large_bytes(&large), 0);
+        }
     }
 
     #[test]
