@@ -631,23 +631,16 @@ impl World {
             return;
         }
         let Some(set) = at.set.as_mut() else { return };
-        match answer {
-            Ok(decided) if decided.leader_epoch == set.leader_epoch() => {
-                if set.settle(decided, now) {
-                    at.proposal = None;
-                }
-                self.advance(to);
-            }
-            Ok(_) => {}
-            Err(error) => match set.refuse(proposal, error) {
-                Refusal::Retry => {}
-                Refusal::Dropped | Refusal::WaitForMetadata => {
-                    if at.proposal.as_ref() == Some(proposal) {
-                        at.proposal = None;
-                    }
-                }
-            },
+        let is_over = match answer {
+            Ok(decided) if decided.leader_epoch == set.leader_epoch() => set.settle(decided, now),
+            Ok(_) => false,
+            Err(error) => set.refuse(proposal, error) != Refusal::Retry,
+        };
+        // An answer that comes twice, or late, says nothing of what was proposed since.
+        if is_over && at.proposal.as_ref() == Some(proposal) {
+            at.proposal = None;
         }
+        self.advance(to);
     }
 
     /// Nothing fails any more; everything has to be in sync and equal in the end.
