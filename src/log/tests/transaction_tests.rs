@@ -1,9 +1,11 @@
 //! Verified transactions (KIP-890) and markers that come again.
 
 use crate::record::MarkerType;
-use crate::types::{ProducerEpoch, ProducerId};
+use crate::types::{Offset, ProducerEpoch, ProducerId};
 
-use super::super::{AppendContext, AppendError, LogConfig, Origin, VerificationGuard, Verified};
+use super::super::{
+    AppendContext, AppendError, Log, LogConfig, Origin, VerificationGuard, Verified,
+};
 use super::support::*;
 
 fn verified(guard: VerificationGuard, starts_at_zero: bool) -> AppendContext {
@@ -52,6 +54,31 @@ fn a_verification_ends_with_the_next_marker() {
     // A repeat of what stands there is one, whatever became of its transaction.
     let repeat = log.append_as_leader(transactional(1, 3, 1, 1), &verified(again, false));
     assert!(repeat.unwrap().is_duplicate);
+}
+
+#[test]
+fn aborted_transactions_outlive_a_kill_where_the_segment_has_no_index_entries() {
+    let mut fixture = Fixture::new(LogConfig::default());
+    fixture.append(transactional(1, 3, 0, 1));
+    let abort = marker(1, 3, MarkerType::Abort, 0);
+    let log = fixture.log();
+    log.append_as_leader(abort, &coordinator()).unwrap();
+    let aborted = |log: &Log| {
+        let end = log.log_end_offset();
+        let slice = log.read(Offset(0), u32::MAX, end, true).unwrap();
+        log.aborted_transactions(Offset(0), &slice, end).unwrap()
+    };
+    let before = aborted(log);
+    assert_eq!(before.len(), 1);
+    // The snapshot is at the end; a small segment of Kafka's has no entries then.
+    fixture.reopen_cleanly();
+    fixture.kill();
+    for kind in ["index", "timeindex"] {
+        let name = format!("00000000000000000000.{kind}");
+        std::fs::write(fixture.file(&name), "").unwrap();
+    }
+    fixture.open();
+    assert_eq!(aborted(fixture.log()), before);
 }
 
 #[test]
