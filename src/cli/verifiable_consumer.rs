@@ -10,6 +10,7 @@ use super::argparse::{Command, option, switch};
 use super::consume::{Consumer, ConsumerConfig, Incoming, Kept, Membership};
 use super::exit::{Done, Exit};
 use super::io::Io;
+use super::passed_over::ClientKind;
 use super::settings::Settings;
 
 const TOOL: Command = Command {
@@ -107,7 +108,7 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         settings.set("group.instance.id", id);
     }
     let config = ConsumerConfig::read(&settings)?;
-    let client = settings.client("consumer-1", "Failed to construct kafka consumer")?;
+    let client = settings.client(ClientKind::Consumer, "consumer-1")?;
     let topics = vec![given.one("--topic").unwrap_or_default().to_owned()];
     let mut session = Session {
         commits_itself: config.auto_commit.is_none(),

@@ -31,6 +31,7 @@ mod packing;
 mod peer_transport;
 mod published;
 mod raft_types;
+mod reasons;
 mod rpc;
 mod snapshot_store;
 mod state_machine;

@@ -5,6 +5,7 @@
 //!    open transactions.
 
 mod assignor;
+mod consumer_group;
 mod fetch;
 mod group;
 mod protocol;
@@ -44,6 +45,16 @@ pub enum Reset {
     None,
 }
 
+/// How members of a group come to their partitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupProtocol {
+    Classic,
+    /// KIP-848, with `group.remote.assignor` if it is set.
+    Consumer {
+        assignor: Option<String>,
+    },
+}
+
 #[derive(Debug, Clone)]
 pub struct ConsumerConfig {
     pub reset: Reset,
@@ -57,6 +68,7 @@ pub struct ConsumerConfig {
     pub max_poll_interval: Duration,
     pub auto_commit: Option<Duration>,
     pub instance_id: Option<String>,
+    pub group_protocol: GroupProtocol,
 }
 
 impl ConsumerConfig {
@@ -86,6 +98,7 @@ impl ConsumerConfig {
                 return Err(invalid("isolation.level", other, valid));
             }
         };
+        let group_protocol = group_protocol(settings)?;
         let ms =
             |name: &str, default: u64| settings.number(name, default).map(Duration::from_millis);
         let commits = settings.flag("enable.auto.commit", true);
@@ -102,7 +115,41 @@ impl ConsumerConfig {
             max_poll_interval: ms("max.poll.interval.ms", 300_000)?,
             auto_commit: commits.then_some(interval),
             instance_id: settings.get("group.instance.id").map(str::to_owned),
+            group_protocol,
         })
+    }
+}
+
+fn group_protocol(settings: &Settings) -> Result<GroupProtocol, Exit> {
+    let protocol = settings.get("group.protocol").unwrap_or("classic");
+    match protocol.to_ascii_lowercase().as_str() {
+        "classic" => {
+            // The assignor that is spoken here is among those that are wanted.
+            if let Some(wanted) = settings.peek("partition.assignment.strategy")
+                && wanted.contains("RangeAssignor")
+            {
+                settings.get("partition.assignment.strategy");
+            }
+            Ok(GroupProtocol::Classic)
+        }
+        "consumer" => {
+            let decided_by_group = [
+                "partition.assignment.strategy",
+                "heartbeat.interval.ms",
+                "session.timeout.ms",
+            ];
+            if let Some(name) = decided_by_group.iter().find(|n| settings.peek(n).is_some()) {
+                return Err(config_error(&format!(
+                    "{name} cannot be set when group.protocol=CONSUMER"
+                )));
+            }
+            let assignor = settings.get("group.remote.assignor").map(str::to_owned);
+            Ok(GroupProtocol::Consumer { assignor })
+        }
+        _ => Err(config_error(&format!(
+            "Invalid value {protocol} for configuration group.protocol: (case insensitive) String \
+             must be one of: CLASSIC, CONSUMER"
+        ))),
     }
 }
 
@@ -139,11 +186,15 @@ impl Consumer {
             .iter()
             .map(|(partition, _)| partition.clone())
             .collect();
+        self.keep_only(&keep);
+        self.assign_more(wanted).await
+    }
+
+    fn keep_only(&mut self, keep: &BTreeSet<(String, i32)>) {
         self.positions
             .retain(|partition, _| keep.contains(partition));
         self.ready
             .retain(|r| keep.contains(&(r.topic.clone(), r.partition)));
-        self.assign_more(wanted).await
     }
 
     /// Reads these partitions as well.
