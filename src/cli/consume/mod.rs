@@ -30,6 +30,7 @@ pub struct Incoming {
     pub topic: String,
     pub partition: i32,
     pub offset: i64,
+    pub leader_epoch: i32,
     pub timestamp_ms: i64,
     pub is_append_time: bool,
     pub key: Option<Bytes>,
@@ -158,6 +159,8 @@ fn group_protocol(settings: &Settings) -> Result<GroupProtocol, Exit> {
 struct Position {
     /// The next offset to hand out.
     offset: i64,
+    /// Of the record before it; -1: none was read.
+    leader_epoch: i32,
 }
 
 pub struct Consumer {
@@ -221,7 +224,12 @@ impl Consumer {
     }
 
     fn set_position(&mut self, partition: (String, i32), offset: i64) {
-        self.positions.insert(partition, Position { offset });
+        let leader_epoch = -1;
+        let position = Position {
+            offset,
+            leader_epoch,
+        };
+        self.positions.insert(partition, position);
     }
 
     /// Where an offset that does not exist is replaced by one that does.
@@ -233,10 +241,14 @@ impl Consumer {
         }
     }
 
-    /// The next offset of each partition, for a commit. Without a leader epoch, as Kafka's tools
-    /// commit it.
+    /// The next offset of each partition, for a commit. The leader epoch with it, as Kafka's tools
+    /// commit it: only with `group.protocol=consumer`.
     pub fn positions(&self) -> Vec<((String, i32), i64, i32)> {
-        let row = |(partition, p): (&(String, i32), &Position)| (partition.clone(), p.offset, -1);
+        let is_classic = self.config.group_protocol == GroupProtocol::Classic;
+        let row = |(partition, p): (&(String, i32), &Position)| {
+            let leader_epoch = if is_classic { -1 } else { p.leader_epoch };
+            (partition.clone(), p.offset, leader_epoch)
+        };
         self.positions.iter().map(row).collect()
     }
 
@@ -259,6 +271,7 @@ impl Consumer {
         let partition = (record.topic.clone(), record.partition);
         if let Some(position) = self.positions.get_mut(&partition) {
             position.offset = record.offset + 1;
+            position.leader_epoch = record.leader_epoch;
         }
         Some(record)
     }
