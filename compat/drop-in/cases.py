@@ -433,7 +433,42 @@ def absent(text, part):
         raise Difference(f"{part!r} in {text[-1200:]!r}")
 
 
+def deploy_single(case):
+    """Klamm's own example, word for word; of stack.yml the broker."""
+    case.up("kafka")
+    case.check("health goes green", lambda: case.healthy("kafka"))
+    case.check("a client on the host", lambda: expect(
+        case.host("localhost:9092", "a", "roundtrip", "metadata"), "1@localhost:9092"))
+    case.check("a client in the network", lambda: case.network("kafka:19092", "net"))
+    case.compose("down")
+    case.up("kafka")
+
+    def kept():
+        case.healthy("kafka")
+        assert len(case.host("localhost:9092", "a", "read").split("\n")) == 11
+    case.check("a new container on the volume keeps records", kept)
+
+
+def deploy_three(case):
+    case.up()
+    nodes = ["kafka-1", "kafka-2", "kafka-3"]
+    for node in nodes:
+        case.check(f"health of {node} goes green", lambda: case.healthy(node))
+    case.check("a client on the host", lambda: case.host(
+        "localhost:29092", "a", "roundtrip") and None)
+    case.check("a client in the network", lambda: case.network("kafka-2:19092", "net"))
+    case.check("three replicas, two of them needed", lambda: [
+        contains(described(case, "kafka-1", "kafka-3:19092", "a"), part)
+        for part in ("ReplicationFactor: 3", "min.insync.replicas=2")] and None)
+    case.compose("stop", "kafka-3")
+    case.check("with one of them stopped", lambda: case.host(
+        "localhost:39092", "b", "roundtrip") and None)
+
+
 CASES = {
+    "deploy-single": deploy_single,
+    "deploy-stack": deploy_single,
+    "deploy-three-nodes": deploy_three,
     "01-apache-nothing": apache_nothing,
     "05-apache-cluster": apache_cluster,
     "07-apache-volume": apache_volume,

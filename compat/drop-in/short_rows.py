@@ -92,9 +92,10 @@ def apache_before(row):
 
 def apache_ways(row):
     c = row.box({"TRACE": "true"}, cwd="/")
-    c.start("/etc/kafka/docker/run", "KAFKA_NUM_PARTITIONS=3")
+    c.start("/etc/kafka/docker/run", "KAFKA_NUM_PARTITIONS=3", "KAFKA_MIN_INSYNC_REPLICAS=2")
     row.check("NAME=VALUE words of run", lambda: (c.ready(), works(c), has(
-        c.exec(f"kafka-topics {B} --describe --topic t"), "PartitionCount: 3")) and None)
+        c.exec(f"kafka-topics {B} --describe --topic t"), "PartitionCount: 3",
+        "min.insync.replicas=2")) and None)
     c = row.box({"KAFKA_LOG_RETENTION_HOURS": "5", "KAFKA_X__Y___Z": "harmless"})
     c.write("/mnt/shared/config/server.properties",
             "process.roles=to be overridden\nnode.id=99\nlog.retention.hours=2\nnum.partitions=4\n")

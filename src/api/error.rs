@@ -51,7 +51,7 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
     match error {
         QuorumError::NotController { .. } => ErrorCode::NotController,
         QuorumError::TimedOut => ErrorCode::RequestTimedOut,
-        QuorumError::Stopped => ErrorCode::NotController,
+        QuorumError::Stopped | QuorumError::NoAnswer { .. } => ErrorCode::NotController,
         QuorumError::PlannerPanicked
         | QuorumError::Plan(_)
         | QuorumError::WrongNode { .. }

@@ -1,10 +1,10 @@
 //! Why a node does not start, in words that name the cause, and the exit code that goes with it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::kafka_directory::KafkaDirectoryError;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Origin};
 use crate::log::{LogDirError, LogError};
 use crate::partition::PartitionsError;
 use crate::quorum::QuorumError;
@@ -14,7 +14,7 @@ use crate::types::with_causes;
 pub enum StartError {
     #[error("{}", lines(.0))]
     Config(Vec<ConfigError>),
-    #[error("cannot read {path}: {source}{}", no_command(path, source))]
+    #[error("cannot read {path}: {source}")]
     ConfigFile {
         path: PathBuf,
         #[source]
@@ -40,6 +40,13 @@ pub enum StartError {
         dir: PathBuf,
         found: String,
         expected: String,
+    },
+    #[error("the data in {dir} belongs to cluster {stored}, but {origin} says {configured}", dir = .dir.display())]
+    ForeignCluster {
+        dir: PathBuf,
+        stored: String,
+        configured: String,
+        origin: Origin,
     },
     #[error("cannot open the metadata store {path}: {source}{}", no_space(source))]
     Store {
@@ -70,6 +77,7 @@ impl StartError {
             | StartError::Resolve { .. }
             | StartError::LogDir(_)
             | StartError::ForeignLogDir { .. }
+            | StartError::ForeignCluster { .. }
             | StartError::Store { .. }
             | StartError::KafkaDirectory(_)
             | StartError::Quorum(_)
@@ -83,9 +91,25 @@ impl StartError {
 impl StartError {
     /// The way out, where the error itself does not name it.
     pub fn advice(&self) -> Option<String> {
-        let StartError::LogDir(LogDirError::Storage(LogError::Io { path, source, .. })) = self
-        else {
-            return None;
+        let (path, source) = match self {
+            StartError::LogDir(LogDirError::Storage(LogError::Io { path, source, .. })) => {
+                (path, source)
+            }
+            StartError::ForeignCluster { dir, stored, .. } => {
+                return Some(format!(
+                    "to go on with this data set it to {stored}, or leave it out; for a new \
+                     cluster name another directory than {} (log.dirs), or empty it",
+                    dir.display()
+                ));
+            }
+            StartError::Quorum(QuorumError::ForeignCluster { expected, .. }) => {
+                return Some(format!(
+                    "name the controllers of cluster {expected} (controller.quorum.voters or \
+                     controller.quorum.bootstrap.servers), or give this node an empty directory \
+                     (log.dirs) to become a part of theirs"
+                ));
+            }
+            _ => return None,
         };
         let uid = rustix::process::getuid().as_raw();
         (source.kind() == io::ErrorKind::PermissionDenied).then(|| {
@@ -101,15 +125,6 @@ impl StartError {
 fn lines(errors: &[ConfigError]) -> String {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     lines.join("\n")
-}
-
-/// A single word that is no file was perhaps meant as a command.
-fn no_command(path: &Path, error: &io::Error) -> &'static str {
-    let is_word = path.components().count() == 1 && path.extension().is_none();
-    match error.kind() {
-        io::ErrorKind::NotFound if is_word => "; nor is it a command (klamm --help lists them)",
-        _ => "",
-    }
 }
 
 /// A start is a change of the metadata: the broker registers anew.

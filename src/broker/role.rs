@@ -88,8 +88,10 @@ impl Role {
         node_id: BrokerId,
         storage: &Storage,
         endpoint: &Arc<Endpoint>,
+        min_insync_replicas: i32,
     ) -> Result<Arc<Quorum>, StartError> {
         let alone = QuorumConfig {
+            min_insync_replicas,
             directory_id: storage.metadata_directory_id,
             ..QuorumConfig::single(node_id, storage.cluster_id.clone())
         };

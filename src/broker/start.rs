@@ -78,7 +78,10 @@ impl Broker {
         let settings = listener_settings(&config, connections_max, &stopping);
         // Nodes that are to form a cluster speak to one another before there is one.
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
-        let quorum = role.start_quorum(node_id, &storage, &endpoint).await?;
+        let min_insync_replicas = config.topic_defaults.min_insync_replicas;
+        let quorum = role
+            .start_quorum(node_id, &storage, &endpoint, min_insync_replicas)
+            .await?;
         storage::format_new(&storage.log_dirs, &config, &quorum)?;
         if storage.metadata.is_some() {
             kafka_directory::take_over(&*disk, &storage.kafka_metadata, node_id, &quorum).await?;

@@ -45,7 +45,7 @@ pub struct Storage {
     pub kafka_metadata: PathBuf,
     /// The id of the directory that holds the metadata, if it has one.
     pub metadata_directory_id: Option<Uuid>,
-    /// What the directories say about whose they are; `None` when all are new.
+    /// What the directories say about whose they are; for new ones what the configuration says.
     pub cluster_id: Option<String>,
     /// Becomes true when no log directory works any more.
     pub all_offline: watch::Receiver<bool>,
@@ -73,6 +73,7 @@ pub fn open(
         }
         log_dirs.push(Arc::new(dir));
     }
+    check_wanted(config, &cluster_id)?;
     let metadata_dir = metadata_dir(config);
     let kafka_metadata = metadata_dir.join(KAFKA_METADATA_DIR);
     let metadata_path = kafka_metadata.join(METADATA_DIR);
@@ -96,7 +97,9 @@ pub fn open(
         metadata,
         kafka_metadata,
         metadata_directory_id,
-        cluster_id: cluster_id.map(|(_, cluster_id)| cluster_id),
+        cluster_id: cluster_id
+            .map(|(_, cluster_id)| cluster_id)
+            .or(config.cluster_id().map(|(wanted, _)| wanted.to_owned())),
     })
 }
 
@@ -172,5 +175,70 @@ fn check_cluster(
             })
         }
         _ => Ok(()),
+    }
+}
+
+/// The cluster of the configuration, if it names one.
+fn check_wanted(config: &NodeConfig, found: &Option<(PathBuf, String)>) -> Result<(), StartError> {
+    match (found, config.cluster_id()) {
+        (Some((dir, stored)), Some((configured, origin))) if stored != configured => {
+            Err(StartError::ForeignCluster {
+                dir: dir.clone(),
+                stored: stored.clone(),
+                configured: configured.to_owned(),
+                origin: origin.clone(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Sources, environment_properties};
+    use crate::host::RealDisk;
+
+    fn opened(dir: &Path, cluster_id: &str) -> Result<Storage, StartError> {
+        let log_dirs = dir.to_string_lossy();
+        let variables = [("KAFKA_LOG_DIRS", &*log_dirs), ("CLUSTER_ID", cluster_id)];
+        let (config, _) = NodeConfig::load(Sources {
+            environment: environment_properties(variables),
+            ..Sources::default()
+        })
+        .unwrap();
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        open(&disk, &config, BrokerId(1), 1024)
+    }
+
+    #[test]
+    fn a_directory_of_another_cluster_than_the_named_one_is_refused_with_both_ids() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = opened(dir.path(), "A").unwrap();
+        assert_eq!(
+            storage.cluster_id.as_deref(),
+            Some("A"),
+            "a new one takes it"
+        );
+        let directory_id = None;
+        storage.log_dirs[0]
+            .format(&MetaProperties {
+                cluster_id: "A".to_owned(),
+                node_id: BrokerId(1),
+                directory_id,
+            })
+            .unwrap();
+        drop(storage);
+        assert!(opened(dir.path(), "A").is_ok());
+        assert!(opened(dir.path(), "").is_ok());
+        let error = opened(dir.path(), "B").err().unwrap();
+        let place = dir.path().display();
+        assert_eq!(
+            error.to_string(),
+            format!("the data in {place} belongs to cluster A, but environment CLUSTER_ID says B")
+        );
+        let advice = error.advice().unwrap();
+        assert!(advice.contains("set it to A"), "{advice}");
+        assert!(advice.contains("log.dirs"), "{advice}");
     }
 }

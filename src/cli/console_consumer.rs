@@ -12,6 +12,7 @@ use super::exit::{Done, Exit};
 use super::formatter::Formatter;
 use super::io::Io;
 use super::options::{HELP, Opt, Options, VERSION, flag, text, typed};
+use super::passed_over::ClientKind;
 use super::pattern::NamePattern;
 use super::settings::Settings;
 use crate::types::ErrorCode;
@@ -132,7 +133,7 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     let settings = settings(&options)?;
     let formatter = formatter(&options)?;
     let config = ConsumerConfig::read(&settings)?;
-    let client = settings.client("console-consumer", "Failed to construct kafka consumer")?;
+    let client = settings.client(ClientKind::Consumer, "console-consumer")?;
     let consumer = Consumer::new(Admin::new(client), config);
     let mut session = Session {
         wanted: wanted(&options, &settings)?,
@@ -357,7 +358,11 @@ impl Session {
             let looked = match now >= next_look || self.is_member() {
                 true => {
                     next_look = now + REFRESH;
-                    self.look().await
+                    match tokio::time::timeout(left, self.look()).await {
+                        Ok(looked) => looked,
+                        // Nothing came within --timeout-ms, not even a broker.
+                        Err(_) => continue,
+                    }
                 }
                 false => Ok(()),
             };
@@ -388,15 +393,15 @@ impl Session {
         matches!(self.wanted, Wanted::Group(..))
     }
 
-    /// A topic that is not there yet may come; everything else ends the command.
+    /// A topic or a broker that is not there yet may come; everything else ends the command.
     async fn wait_or_end(&self, error: AdminError, next_look: &mut Duration) -> Done {
-        match error.code() {
-            Some(code) if code.is_retriable() => {
+        match error.is_retriable() {
+            true => {
                 *next_look = Duration::ZERO;
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 Ok(())
             }
-            _ => Err(Exit::error(error.exception())),
+            false => Err(Exit::error(error.exception())),
         }
     }
 

@@ -16,6 +16,7 @@ use super::exit::{Done, Exit};
 use super::io::Io;
 use super::line_reader::{LineError, LineReader};
 use super::options::{HELP, Opt, OptionError, Options, VERSION, flag, text, typed};
+use super::passed_over::ClientKind;
 use super::produce::{Delivered, Outgoing, Producer, ProducerConfig};
 use super::settings::Settings;
 
@@ -163,9 +164,8 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     let settings = settings(io, &options).map_err(refused)?;
     let reader = reader(io, &options)?;
     let config = ProducerConfig::read(&settings)?;
-    let client = settings.client("console-producer", "Failed to construct kafka producer")?;
-    let producer = Producer::new(client, config).await;
-    let mut producer = producer.map_err(|e| Exit::error(e.exception()))?;
+    let client = settings.client(ClientKind::Producer, "console-producer")?;
+    let mut producer = Producer::new(client, config);
     let topic = options.one("topic").map_err(refused)?.unwrap_or_default();
     let session = Session {
         topic,

@@ -8,6 +8,7 @@ use super::consume::{Consumer, ConsumerConfig, Membership, Start};
 use super::exit::{Done, Exit};
 use super::io::Io;
 use super::options::{HELP, Opt, Options, VERSION, flag, text, typed};
+use super::passed_over::ClientKind;
 use super::settings::Settings;
 use super::when;
 
@@ -113,7 +114,7 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     }
     let settings = settings(&options)?;
     let config = ConsumerConfig::read(&settings)?;
-    let client = settings.client("perf-consumer-client", "Failed to construct kafka consumer")?;
+    let client = settings.client(ClientKind::Consumer, "perf-consumer-client")?;
     let count = options
         .number::<u64>("num-records")?
         .or(options.number("messages")?);

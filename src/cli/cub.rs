@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use super::admin::NewTopic;
 use super::exit::{Done, Exit};
 use super::io::Io;
+use super::passed_over::ClientKind;
 use super::settings::Settings;
 use crate::host::{Clock, Disk, RealDisk, SystemClock};
 use crate::peer::Address;
@@ -151,7 +152,7 @@ async fn kafka_ready(io: &mut Io, words: &Words) -> Done {
         settings.set("bootstrap.servers", &own);
     }
     settings.set("default.api.timeout.ms", "1");
-    let client = settings.client("cub", "cub")?;
+    let client = settings.client(ClientKind::Admin, "cub")?;
     let is_ready = wait_for(limit, async || {
         let cluster = client.metadata(Some(&[])).await;
         cluster.is_ok_and(|cluster| cluster.brokers.len() >= wanted)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::exit::{Done, Exit};
 use super::internal_records::{
-    Decoded, control_json, decode, json, metadata_json, with_consumer_protocol,
+    Decoded, control_json, decode, json, metadata_json, with_consumer_protocol, with_state_name,
 };
 use super::io::Io;
 use crate::record::{Batch, Compression, Marker, MarkerType, Record, TimestampType, sequence_plus};
@@ -211,6 +211,7 @@ fn coordinator_content(
             let payload = value.map_or("<DELETE>".to_owned(), |(version, fields)| {
                 let fields = match home {
                     RecordHome::Groups => with_consumer_protocol(fields),
+                    RecordHome::Transactions => with_state_name(fields),
                     _ => fields,
                 };
                 format!("{{\"version\":\"{version}\",\"data\":{}}}", json(&fields))

@@ -272,6 +272,7 @@ mod tests {
             topic: "t".to_owned(),
             partition: 2,
             offset: 7,
+            leader_epoch: 0,
             timestamp_ms: 99,
             is_append_time: false,
             key: None,

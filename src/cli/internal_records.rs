@@ -11,6 +11,7 @@ use std::fmt::Write;
 
 use bytes::{Buf, Bytes};
 
+use crate::machine::transaction::TransactionState;
 use crate::types::base64_uuid;
 use crate::wire::{RecordHome, RecordKind, Value, decode_record, record_kind, record_kind_by_name};
 
@@ -36,7 +37,8 @@ pub fn decode(home: RecordHome, key: &Bytes, value: Option<&Bytes>) -> Decoded {
     let (Some(key_kind), Some(value_kind)) = (kind("Key"), kind("Value")) else {
         return Decoded::UnknownType(api_key);
     };
-    let key = match read(key_kind, 0, &key_fields, "key") {
+    // Of keys Kafka names the type where it names the version of values.
+    let key = match read(key_kind, 0, api_key, &key_fields, "key") {
         Ok(key) => key,
         Err(reason) => return Decoded::Failed(reason),
     };
@@ -51,7 +53,7 @@ pub fn decode(home: RecordHome, key: &Bytes, value: Option<&Bytes>) -> Decoded {
     let Some((version, fields)) = int16(value) else {
         return Decoded::Failed("Could not read version from value's buffer.".to_owned());
     };
-    match read(value_kind, version, &fields, "value") {
+    match read(value_kind, version, version, &fields, "value") {
         Ok(fields) => {
             let value = Some((version, fields));
             Decoded::Record {
@@ -64,9 +66,15 @@ pub fn decode(home: RecordHome, key: &Bytes, value: Option<&Bytes>) -> Decoded {
     }
 }
 
-fn read(kind: &RecordKind, version: i16, fields: &Bytes, of: &str) -> Result<Value, String> {
+fn read(
+    kind: &RecordKind,
+    version: i16,
+    named: i16,
+    fields: &Bytes,
+    of: &str,
+) -> Result<Value, String> {
     let failed = |why: &str| {
-        format!("Could not read record with version {version} from {of}'s buffer due to: {why}.")
+        format!("Could not read record with version {named} from {of}'s buffer due to: {why}.")
     };
     if kind.layout(version).is_none() {
         let name = kind.name;
@@ -84,8 +92,8 @@ fn int16(bytes: &Bytes) -> Option<(i16, Bytes)> {
 /// A metadata record as `{"type":...,"version":...,"data":...}`, or what is wrong with it.
 pub fn metadata_json(value: &Bytes) -> Result<String, String> {
     let mut rest = value.clone();
-    let mut next = || uvarint(&mut rest).ok_or_else(|| "it ends too early".to_owned());
-    let (frame, api_key, version) = (next()?, next()?, next()?);
+    let mut next = |what| uvarint(&mut rest).ok_or_else(|| format!("Error while reading {what}"));
+    let frame = next("frame version")?;
     if frame == 0 {
         return Err(
             "Could not deserialize metadata record with frame version 0. Note that upgrades from \
@@ -99,8 +107,8 @@ pub fn metadata_json(value: &Bytes) -> Result<String, String> {
              version 1 is supported)"
         ));
     }
-    let api_key = i16::try_from(api_key).unwrap_or(-1);
-    let version = i16::try_from(version).unwrap_or(-1);
+    let api_key = i16::try_from(next("type")?).unwrap_or(-1);
+    let version = i16::try_from(next("version")?).unwrap_or(-1);
     let kind = record_kind(RecordHome::Metadata, api_key, "Record")
         .ok_or_else(|| format!("type {api_key} is not known"))?;
     let fields = decode_record(kind, version, &rest).map_err(|error| error.to_string())?;
@@ -133,6 +141,35 @@ pub fn with_consumer_protocol(mut group: Value) -> Value {
         members.iter_mut().for_each(open_member);
     }
     group
+}
+
+/// The value of a transaction as Kafka's tool shows it: its state by name, and the fields that are
+/// tagged where Java's class has them.
+pub fn with_state_name(mut transaction: Value) -> Value {
+    let Value::Struct(fields) = &mut transaction else {
+        return transaction;
+    };
+    let status = fields
+        .iter_mut()
+        .find(|(name, _)| name == "transaction_status");
+    if let Some((_, value @ Value::Integer(_))) = status
+        && let Some(id) = value.as_integer().and_then(|id| i8::try_from(id).ok())
+        && let Some(state) = TransactionState::from_id(id)
+    {
+        *value = Value::Text(state.name().to_owned());
+    }
+    for (tagged, before) in [
+        ("previous_producer_id", "producer_epoch"),
+        ("next_producer_id", "producer_epoch"),
+        ("next_producer_epoch", "transaction_timeout_ms"),
+    ] {
+        let place = |wanted: &str| fields.iter().position(|(name, _)| name == wanted);
+        if let (Some(from), Some(to)) = (place(tagged), place(before)) {
+            let field = fields.remove(from);
+            fields.insert(to, field);
+        }
+    }
+    transaction
 }
 
 fn open_member(member: &mut Value) {
@@ -241,7 +278,10 @@ fn camel_case(name: &str) -> String {
             (c, false) => camel.push(c),
         }
     }
-    camel
+    match camel.strip_prefix("kraft") {
+        Some(rest) => format!("kRaft{rest}"),
+        None => camel,
+    }
 }
 
 fn write_text(out: &mut String, text: &str) {

@@ -20,11 +20,13 @@ mod io;
 mod java_order;
 mod line_reader;
 mod options;
+mod passed_over;
 mod pattern;
 mod produce;
 mod rate;
 mod settings;
 mod tools;
+mod unreachable;
 mod usage;
 mod when;
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::argparse::{Command, Given, option, switch};
 use super::exit::{Done, Exit};
 use super::io::Io;
+use super::passed_over::ClientKind;
 use super::produce::{Outgoing, Producer, ProducerConfig};
 use super::rate::Pace;
 use super::settings::Settings;
@@ -103,9 +104,8 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     }
     let settings = settings(io, &given)?;
     let config = ProducerConfig::read(&settings)?;
-    let client = settings.client("perf-producer-client", "Failed to construct kafka producer")?;
-    let producer = Producer::new(client, config).await;
-    let producer = producer.map_err(|e| Exit::error(e.exception()))?;
+    let client = settings.client(ClientKind::Producer, "perf-producer-client")?;
+    let producer = Producer::new(client, config);
     let interval = number(&given, "--reporting-interval", 5000)?;
     let test = Test {
         topic: given.one("--topic").unwrap_or_default(),

@@ -1,11 +1,13 @@
 //! The configuration of a command's client: `--bootstrap-server`, a properties file and
 //! `--command-property` (also under their older names), read as Kafka's clients read them.
 //!
-//! 1. What has an effect here is read, what is known to have none is passed over, and what would be
-//!    unsafe to pass over (TLS, SASL) is refused.
+//! 1. What has an effect here is read, what makes no difference to a command is passed over
+//!    ([`super::passed_over`]), what would be unsafe to pass over (TLS, SASL) is refused, and of
+//!    everything else it is said that it has no effect.
 //! 2. A later source wins: file, then properties on the command line, then `--bootstrap-server`.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::time::Duration;
@@ -16,11 +18,15 @@ use crate::peer::{Address, AddressError, Client, ClientConfig, parse_bootstrap};
 
 use super::admin::Admin;
 use super::exit::Exit;
+use super::passed_over::{ClientKind, is_passed_over};
+use super::unreachable;
 
 /// Names to values, as in a properties file.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<String, String>,
+    /// The names that somebody has asked for.
+    read: RefCell<BTreeSet<String>>,
 }
 
 impl Settings {
@@ -54,7 +60,23 @@ impl Settings {
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
+        let value = self.values.get(name)?;
+        self.read.borrow_mut().insert(name.to_owned());
+        Some(value)
+    }
+
+    /// A value, without making use of it.
+    pub fn peek(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
+    }
+
+    /// The names that nobody has asked for, and that may have been meant to do something.
+    fn without_effect(&self, kind: ClientKind) -> Vec<&str> {
+        let read = self.read.borrow();
+        let names = self.values.keys().map(String::as_str);
+        names
+            .filter(|name| !read.contains(*name) && !is_passed_over(kind, name))
+            .collect()
     }
 
     /// A number, or what is used when there is none.
@@ -87,16 +109,14 @@ impl Settings {
 
     /// The admin client of a command. A bad address list is refused as Kafka's client refuses it.
     pub fn admin(&self) -> Result<Admin, Exit> {
-        Ok(Admin::new(self.client(
-            "adminclient-1",
-            "Failed to create new KafkaAdminClient",
-        )?))
+        Ok(Admin::new(self.client(ClientKind::Admin, "adminclient-1")?))
     }
 
-    /// The client that these settings describe. `failure` is what Kafka says when it cannot make
-    /// one.
-    pub fn client(&self, client_id: &str, failure: &str) -> Result<Client, Exit> {
+    /// The client that these settings describe. Everything else that the command reads of them is
+    /// read before.
+    pub fn client(&self, kind: ClientKind, client_id: &str) -> Result<Client, Exit> {
         self.refuse_security()?;
+        let failure = kind.failure();
         let bootstrap = self.get("bootstrap.servers").unwrap_or_default();
         let bootstrap = parse_bootstrap(bootstrap)
             .and_then(resolvable)
@@ -111,10 +131,22 @@ impl Settings {
         let request = "request.timeout.ms";
         config.request_timeout = self.duration(request, config.request_timeout)?;
         config.api_timeout = self.duration("default.api.timeout.ms", config.api_timeout)?;
+        if kind == ClientKind::Producer {
+            // A producer has another name for it.
+            config.api_timeout = self.duration("max.block.ms", config.api_timeout)?;
+        }
         let dial = "socket.connection.setup.timeout.ms";
         config.dial_timeout = self.duration(dial, config.dial_timeout)?;
         config.backoff.first = self.duration("retry.backoff.ms", config.backoff.first)?;
         config.backoff.max = self.duration("retry.backoff.max.ms", config.backoff.max)?;
+        config.on_unreachable = Some(match kind {
+            ClientKind::Admin => unreachable::of_admin,
+            ClientKind::Consumer => unreachable::of_consumer,
+            ClientKind::Producer => unreachable::of_producer,
+        });
+        for name in self.without_effect(kind) {
+            eprintln!("klamm: {name} has no effect here");
+        }
         Ok(Client::new(config))
     }
 
@@ -159,3 +191,39 @@ pub fn config_error(text: &str) -> Exit {
 }
 
 const CONFIG_EXCEPTION: &str = "org.apache.kafka.common.config.ConfigException";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_reads_is_named() {
+        let mut settings = Settings::default();
+        for name in [
+            "acks",
+            "enable.idempotense",
+            "interceptor.classes",
+            "group.protocol",
+            "ssl.truststore.location",
+            "metadata.max.age.ms",
+        ] {
+            settings.set(name, "x");
+        }
+        settings.get("acks");
+        let unread = |kind| settings.without_effect(kind);
+        assert_eq!(
+            unread(ClientKind::Producer),
+            ["enable.idempotense", "interceptor.classes"]
+        );
+        // A file may serve several tools.
+        assert_eq!(unread(ClientKind::Admin), ["enable.idempotense"]);
+        assert_eq!(
+            unread(ClientKind::Consumer),
+            [
+                "enable.idempotense",
+                "group.protocol",
+                "interceptor.classes"
+            ]
+        );
+    }
+}

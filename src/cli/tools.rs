@@ -8,6 +8,8 @@ use std::path::Path;
 use std::pin::Pin;
 use std::process::ExitCode;
 
+use crate::config::nearest;
+
 use super::exit::Done;
 use super::io::Io;
 use super::server;
@@ -94,6 +96,10 @@ pub(super) fn listing() -> String {
 /// Runs the command that `words` (the name of the program first) name, if they name one.
 pub fn dispatch(words: Vec<OsString>) -> Dispatched {
     let Some((name, args)) = called(&words) else {
+        if let Some(word) = words.get(1).and_then(|word| no_command(word)) {
+            eprintln!("{}", misspelt(word));
+            return Dispatched::Done(ExitCode::from(2));
+        }
         return Dispatched::Broker(words);
     };
     if name == SERVER_START {
@@ -132,6 +138,35 @@ fn called(words: &[OsString]) -> Option<(&'static str, &[OsString])> {
     }
     let name = by_name(words.get(1)?.to_str()?)?;
     Some((name, &words[2..]))
+}
+
+/// The word, if it is neither an option nor the file of a configuration: it was meant as a command.
+fn no_command(word: &OsStr) -> Option<&str> {
+    let text = word.to_str()?;
+    let is_name = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let is_option = text.starts_with('-') || text.is_empty();
+    (is_name && !is_option && !Path::new(word).exists()).then_some(text)
+}
+
+fn misspelt(word: &str) -> String {
+    let bare = word.strip_prefix("kafka-").unwrap_or(word);
+    let names = || {
+        TOOLS
+            .iter()
+            .map(|tool| tool.name)
+            .chain([SERVER_START, SERVER_STOP])
+    };
+    let begins = || names().find(|name| name.starts_with(bare) && bare.len() >= 3);
+    let meant = match nearest(bare, names()).or_else(begins) {
+        Some(name) => format!("; did you mean 'klamm {name}'?"),
+        None => String::new(),
+    };
+    format!(
+        "klamm: '{word}' is neither a command nor a file{meant}\n{}",
+        listing()
+    )
 }
 
 /// Whether these words, of another process, start a broker.
@@ -198,6 +233,21 @@ mod tests {
         assert_eq!(by_program("klamm"), None);
         assert!(by_name("topics").is_some());
         assert!(by_name("server.properties").is_none());
+        let misspelt = |word: &str| misspelt(word).lines().next().unwrap_or_default().to_owned();
+        for (word, meant) in [
+            ("topic", "topics"),
+            ("kafka-topics", "topics"),
+            ("consumer-group", "consumer-groups"),
+            ("console", "console-producer"),
+        ] {
+            let line = misspelt(word);
+            assert!(line.ends_with(&format!("'klamm {meant}'?")), "{line}");
+        }
+        assert!(misspelt("nonsense").ends_with("nor a file"));
+        assert_eq!(no_command(OsStr::new("topic")), Some("topic"));
+        for word in ["server.properties", "./topic", "-x", "--help", "src", ""] {
+            assert_eq!(no_command(OsStr::new(word)), None, "{word}");
+        }
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(is_broker_call(&words("klamm server.properties")));
         assert!(is_broker_call(&words("kafka-server-start.sh a.properties")));

@@ -10,6 +10,7 @@ use super::argparse::{Command, option, switch};
 use super::consume::{Consumer, ConsumerConfig, Incoming, Kept, Membership};
 use super::exit::{Done, Exit};
 use super::io::Io;
+use super::passed_over::ClientKind;
 use super::settings::Settings;
 
 const TOOL: Command = Command {
@@ -20,13 +21,13 @@ const TOOL: Command = Command {
         option(
             &["--group-protocol"],
             "GROUP-PROTOCOL",
-            "Only classic is supported yet.",
+            "How members of the group come to their partitions.",
         )
         .one_of(&["classic", "consumer", "CLASSIC", "CONSUMER"]),
         option(
             &["--group-remote-assignor"],
             "GROUP-REMOTE-ASSIGNOR",
-            "Accepted; no effect.",
+            "The assignor of the coordinator, with consumer.",
         ),
         option(&["--group-id"], "GROUP-ID", "The group.").required(),
         option(
@@ -76,12 +77,6 @@ const TOOL: Command = Command {
 
 pub async fn run(io: &mut Io, args: &[String]) -> Done {
     let given = TOOL.parse_or_exit(args)?;
-    let protocol = given.one("--group-protocol").unwrap_or("classic");
-    if protocol.eq_ignore_ascii_case("consumer") {
-        return Err(Exit::error(
-            "klamm: --group-protocol consumer is not supported yet",
-        ));
-    }
     let mut settings = Settings::default();
     for name in ["--consumer.config", "--command-config"] {
         if let Some(file) = given.one(name) {
@@ -100,14 +95,22 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         "false"
     };
     settings.set("enable.auto.commit", commits);
-    if let Some(timeout) = given.one("--session-timeout") {
+    let protocol = given.one("--group-protocol").unwrap_or("classic");
+    // The group says it where it gives the partitions.
+    if let Some(timeout) = given.one("--session-timeout")
+        && protocol.eq_ignore_ascii_case("classic")
+    {
         settings.set("session.timeout.ms", timeout);
     }
     if let Some(id) = given.one("--group-instance-id") {
         settings.set("group.instance.id", id);
     }
+    settings.set("group.protocol", protocol);
+    if let Some(assignor) = given.one("--group-remote-assignor") {
+        settings.set("group.remote.assignor", assignor);
+    }
     let config = ConsumerConfig::read(&settings)?;
-    let client = settings.client("consumer-1", "Failed to construct kafka consumer")?;
+    let client = settings.client(ClientKind::Consumer, "consumer-1")?;
     let topics = vec![given.one("--topic").unwrap_or_default().to_owned()];
     let mut session = Session {
         commits_itself: config.auto_commit.is_none(),

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::argparse::{Command, option};
 use super::exit::{Done, Exit};
 use super::io::Io;
+use super::passed_over::ClientKind;
 use super::produce::{Outgoing, Producer, ProducerConfig};
 use super::rate::Pace;
 use super::settings::Settings;
@@ -82,8 +83,8 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
     settings.set("linger.ms", "0");
     settings.set("retries", "0");
     let config = ProducerConfig::read(&settings)?;
-    let client = settings.client("producer-1", "Failed to construct kafka producer")?;
-    let producer = Producer::new(client, config).await;
+    let client = settings.client(ClientKind::Producer, "producer-1")?;
+    let producer = Producer::new(client, config);
     let session = Session {
         topic: given.one("--topic").unwrap_or_default(),
         max: number("--max-messages")?,
@@ -95,7 +96,6 @@ pub async fn run(io: &mut Io, args: &[String]) -> Done {
         acked: 0,
         sent: 0,
     };
-    let producer = producer.map_err(|e| Exit::error(e.exception()))?;
     session.run(io, producer).await;
     Ok(())
 }

@@ -88,6 +88,15 @@ pub fn show_ms(at_ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}:{ms:03}")
 }
 
+/// `yyyy-MM-dd HH:mm:ss,SSS`, as log lines have it.
+pub fn log_time(at_ms: i64) -> String {
+    let mut text = show_ms(at_ms);
+    if let Some(at) = text.rfind(':') {
+        text.replace_range(at..=at, ",");
+    }
+    text
+}
+
 pub fn duration_ms(text: &str) -> Option<i64> {
     let rest = text.strip_prefix(['P', 'p'])?;
     let (days, time) = match rest.split_once(['T', 't']) {
@@ -139,6 +148,7 @@ mod tests {
         }
         assert_eq!(show_ms(1_582_979_405_250), "2020-02-29 12:30:05:250");
         assert_eq!(show_ms(1_704_067_199_999), "2023-12-31 23:59:59:999");
+        assert_eq!(log_time(1_704_067_199_999), "2023-12-31 23:59:59,999");
         assert_eq!(duration_ms("PT1S"), Some(1000));
         assert_eq!(duration_ms("P1DT2H3M4.5S"), Some(93_784_500));
         for bad in ["", "P", "PT", "1S", "PT1X", "P1"] {

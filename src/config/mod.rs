@@ -55,6 +55,7 @@ pub use documents::configuration_markdown;
 pub use error::{ConfigError, ConfigWarning, Origin};
 pub use group::GroupConfig;
 pub use listener::{Listener, Listeners, SecurityProtocol, split_host_port};
+pub use near::nearest;
 pub use node::NodeConfig;
 pub use properties::{Property, parse_properties};
 pub use quotas::{ClientQuotaConfig, IpQuotaConfig, ScramConfig};

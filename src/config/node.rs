@@ -128,6 +128,13 @@ impl NodeConfig {
         self.broker.network.klamm_advertised_mode == "follow"
     }
 
+    /// The cluster that the directories have to belong to, and where that is said.
+    pub fn cluster_id(&self) -> Option<(&str, &Origin)> {
+        let cluster_id = self.broker.identity.klamm_cluster_id.as_deref()?;
+        let given = self.layers.given.get("klamm.cluster.id")?;
+        Some((cluster_id, &given.origin))
+    }
+
     /// Whether `advertised.listeners` is no longer that of the start.
     pub fn advertised_is_altered(&self) -> bool {
         let is_set = self.layers.this_broker.contains_key("advertised.listeners");

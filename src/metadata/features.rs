@@ -33,8 +33,8 @@ pub const SUPPORTED_FEATURES: &[Feature] = &[
     feature("transaction.version", 0, 2),
 ];
 
-/// The first records of a cluster.
-pub fn bootstrap_records(cluster_id: Arc<str>) -> Vec<MetadataRecord> {
+/// The first records of a cluster, by the controller that begins it.
+pub fn bootstrap_records(cluster_id: Arc<str>, min_insync_replicas: i32) -> Vec<MetadataRecord> {
     let mut records = vec![ClusterRecord { cluster_id }.into()];
     for feature in SUPPORTED_FEATURES {
         records.push(
@@ -45,12 +45,12 @@ pub fn bootstrap_records(cluster_id: Arc<str>) -> Vec<MetadataRecord> {
             .into(),
         );
     }
-    // Turning the ELR on pins the default that it depends on (KIP-966).
+    // Turning the ELR on pins the default that it depends on (KIP-966), as this controller has it.
     records.push(
         ConfigRecord::new(
             &ConfigResource::all_brokers(),
             "min.insync.replicas".into(),
-            Some("1".into()),
+            Some(min_insync_replicas.to_string().into()),
         )
         .into(),
     );

@@ -40,7 +40,15 @@ pub struct ClientConfig {
     pub dial_timeout: Duration,
     /// `retry.backoff.ms`
     pub backoff: Backoff,
+    pub on_unreachable: Option<OnUnreachable>,
 }
+
+/// Is told of a broker that cannot be connected to, at once and then now and then: the client's
+/// name, the broker's id (of a bootstrap server below 0), its address, and why.
+pub type OnUnreachable = fn(&str, i32, &Address, &PeerError);
+
+/// How long nothing more is said of an address that cannot be connected to.
+const UNREACHABLE_EVERY: Duration = Duration::from_secs(10);
 
 impl ClientConfig {
     /// The defaults of Kafka's admin client.
@@ -52,6 +60,7 @@ impl ClientConfig {
             api_timeout: Duration::from_secs(60),
             dial_timeout: Duration::from_secs(10),
             backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(1)),
+            on_unreachable: None,
         }
     }
 }
@@ -72,6 +81,8 @@ pub struct Client {
     clock: SystemClock,
     connections: Mutex<HashMap<Address, Arc<Slot>>>,
     cluster: Mutex<ClusterView>,
+    /// When an address was last said to be unreachable.
+    unreachable: Mutex<HashMap<Address, Duration>>,
 }
 
 impl Client {
@@ -82,6 +93,7 @@ impl Client {
             clock: SystemClock::new(),
             connections: Mutex::default(),
             cluster: Mutex::default(),
+            unreachable: Mutex::default(),
         }
     }
 
@@ -117,8 +129,37 @@ impl Client {
             return Ok(open.clone());
         }
         let (client_id, dial_timeout) = (&self.config.client_id, self.config.dial_timeout);
-        let fresh = Connection::dial(address, client_id, dial_timeout).await?;
+        let dialled = Connection::dial(address, client_id, dial_timeout).await;
+        let fresh = dialled.inspect_err(|error| self.tell_unreachable(address, error))?;
         Ok(slot.insert(Arc::new(fresh)).clone())
+    }
+
+    fn tell_unreachable(&self, address: &Address, error: &PeerError) {
+        let Some(tell) = self.config.on_unreachable else {
+            return;
+        };
+        let now = self.clock.monotonic();
+        let mut told = self.unreachable.lock();
+        if told
+            .get(address)
+            .is_some_and(|at| now < *at + UNREACHABLE_EVERY)
+        {
+            return;
+        }
+        told.insert(address.clone(), now);
+        let known = self.cluster.lock().brokers.values().find_map(|broker| {
+            let is_this = broker.address == *address;
+            is_this.then_some(broker.id)
+        });
+        let bootstrap = self.config.bootstrap.iter().position(|a| a == address);
+        // Kafka counts them down from -1.
+        let unnamed = bootstrap.map_or(-1, |index| -1 - index as i32);
+        tell(
+            &self.config.client_id,
+            known.unwrap_or(unnamed),
+            address,
+            error,
+        );
     }
 
     fn open_connection(&self) -> Option<Arc<Connection>> {

@@ -34,7 +34,7 @@ mod versions;
 pub use address::{Address, AddressError, parse_bootstrap};
 pub use broker::Broker;
 pub use broker_channels::{BrokerChannels, BrokerFinder};
-pub use client::{Client, ClientConfig, CoordinatorKind};
+pub use client::{Client, ClientConfig, CoordinatorKind, OnUnreachable};
 pub use connection::{Connection, Pending};
 pub use controller_channel::{
     ControllerChannel, ControllerFinder, ControllerPlace, ControllerRequest, Forwarded,

@@ -16,12 +16,14 @@ use std::time::Duration;
 
 use openraft::ChangeMembers;
 use openraft::error::{ClientWriteError, RaftError};
+use tokio::time::Instant;
 
 use crate::host::tasks;
 use crate::peer::{QUORUM_HELLO, QUORUM_JOIN};
 
 use super::peer_transport::PeerTransport;
 use super::raft_types::{Raft, VoterNode, broker_id, raft_id};
+use super::reasons::Reasons;
 use super::rpc::{HelloAnswer, HelloRequest, JoinAnswer, JoinRequest, VoterInfo};
 use super::{Quorum, QuorumError};
 
@@ -40,6 +42,7 @@ pub(super) fn start(quorum: &Arc<Quorum>, transport: &Arc<PeerTransport>) {
 }
 
 async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
+    let mut reasons = Reasons::default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(quorum) = quorum.upgrade() else {
@@ -59,6 +62,7 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
             directory_id: quorum.directory_id,
         };
         if quorum.voters().contains(&me) || (dynamic && quorum.learners().contains(&me)) {
+            reasons.forget();
             continue;
         }
         let placed = match quorum.is_leader() {
@@ -68,8 +72,12 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
                 .map_err(|error| error.to_string()),
             false => ask_for_place(&quorum, &transport, me).await,
         };
-        if let Err(error) = placed {
-            tracing::debug!("not among the voters yet: {error}");
+        match placed {
+            Err(reason) if reasons.is_due(&reason, Instant::now()) => {
+                tracing::warn!("no place among the voters yet: {reason}");
+            }
+            Err(reason) => tracing::debug!("no place among the voters yet: {reason}"),
+            Ok(()) => {}
         }
     }
 }
@@ -102,37 +110,61 @@ async fn ask_for_place(
     // The voters of the log may be elsewhere by now.
     let known = quorum.voters().into_iter().map(|voter| voter.address);
     addresses.extend(voter.begin_at.iter().cloned().chain(known));
+    let mut reasons = Vec::new();
     for address in &addresses {
         let question = HelloRequest { node_id };
         let answer = transport.ask(address, &QUORUM_HELLO, &question, ASK_MAX);
-        let Ok(answer): Result<HelloAnswer, _> = answer.await else {
-            continue;
+        let answer: HelloAnswer = match answer.await {
+            Ok(answer) => answer,
+            Err(error) => {
+                reasons.push(format!("{address} does not answer ({error})"));
+                continue;
+            }
         };
         if answer.cluster_id.as_deref() != Some(&*quorum.cluster_id) {
+            reasons.push(foreign(address, &answer, &quorum.cluster_id));
             continue;
         }
         if answer.voters.contains(&me) {
             return Ok(());
         }
         if answer.leader != Some(answer.node_id) || answer.voters.is_empty() {
+            reasons.push(match answer.leader {
+                Some(leader) => format!("{address} says that {leader} leads"),
+                None => format!("{address} knows no leader"),
+            });
             continue;
         }
         let request = JoinRequest {
             cluster_id: quorum.cluster_id.to_string(),
             voter: me,
         };
-        tracing::info!(
+        tracing::debug!(
             leader = answer.node_id.0,
             "asking for a place among the voters"
         );
         let joined = transport.ask(address, &QUORUM_JOIN, &request, CATCH_UP_MAX);
-        return match joined.await.map_err(|error| error.to_string())? {
-            JoinAnswer::Voter => Ok(()),
-            JoinAnswer::NotLeader { .. } => Err("the leader has changed".into()),
-            JoinAnswer::Refused { reason } => Err(reason),
+        let leader = format!("the leader, {} at {address}", answer.node_id);
+        return match joined.await {
+            Ok(JoinAnswer::Voter) => Ok(()),
+            Ok(JoinAnswer::NotLeader { .. }) => Err("the leader has changed".into()),
+            Ok(JoinAnswer::Refused { reason }) => Err(format!("{leader}, says no: {reason}")),
+            Err(error) => Err(format!("{leader}, gives no answer: {error}")),
         };
     }
-    Err("no leader was found".into())
+    reasons.sort();
+    reasons.dedup();
+    Err(format!("no leader was found: {}", reasons.join("; ")))
+}
+
+fn foreign(address: &str, answer: &HelloAnswer, own: &str) -> String {
+    match &answer.cluster_id {
+        Some(other) => format!(
+            "{address} belongs to cluster {other}, the data of this node to {own} (name the \
+             controllers of {own}, or give this node an empty directory)"
+        ),
+        None => format!("{address} belongs to no cluster yet"),
+    }
 }
 
 impl Quorum {

@@ -92,6 +92,7 @@ pub(super) struct Controller {
     pub(super) raft: Raft,
     pub(super) published: Arc<Published>,
     pub(super) cluster_id: Arc<str>,
+    pub(super) min_insync_replicas: i32,
     pub(super) appended_bytes: Arc<AtomicU64>,
     pub(super) snapshot_bytes: u64,
 }
@@ -155,8 +156,8 @@ impl Controller {
                 RaftError::Fatal(fatal) => fatal.into(),
             })?;
         if self.published.image().cluster_id().is_none() {
-            self.commit(bootstrap_records(self.cluster_id.clone()))
-                .await?;
+            let first = bootstrap_records(self.cluster_id.clone(), self.min_insync_replicas);
+            self.commit(first).await?;
         }
         *led_term = Some(term);
         Ok(())

@@ -34,6 +34,12 @@ pub enum QuorumError {
     NoClusterId,
     #[error("the controllers serve cluster {found}, this node belongs to {expected}")]
     ForeignCluster { found: String, expected: String },
+    #[error("controller {address} does not answer")]
+    NoAnswer {
+        address: String,
+        #[source]
+        source: io::Error,
+    },
     #[error("the voters cannot be changed: {0}")]
     Membership(String),
     #[error("the metadata store failed: {0}")]

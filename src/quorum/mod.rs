@@ -31,6 +31,7 @@ mod packing;
 mod peer_transport;
 mod published;
 mod raft_types;
+mod reasons;
 mod rpc;
 mod snapshot_store;
 mod state_machine;
@@ -87,6 +88,8 @@ pub struct QuorumConfig {
     pub address: String,
     /// Nodes without a vote follow this one, or other voters are there.
     pub serves_others: bool,
+    /// The default that a new cluster begins with, if it is this node that begins it.
+    pub min_insync_replicas: i32,
     /// A snapshot is made after so many entries or bytes of entries, whichever comes first.
     pub snapshot_entries: u64,
     pub snapshot_bytes: u64,
@@ -106,6 +109,7 @@ impl QuorumConfig {
             begin_at: Vec::new(),
             address: String::new(),
             serves_others: false,
+            min_insync_replicas: 1,
             snapshot_entries: 1000,
             snapshot_bytes: 4 << 20,
             heartbeat_interval_ms: 150,
@@ -282,6 +286,7 @@ impl Quorum {
             raft: raft.clone(),
             published: published.clone(),
             cluster_id: cluster_id.clone(),
+            min_insync_replicas: config.min_insync_replicas,
             appended_bytes,
             snapshot_bytes: config.snapshot_bytes,
         };

@@ -12,15 +12,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::host::{tasks, turns};
 use crate::metadata::{ImageDelta, MetadataImage};
 use crate::peer::METADATA_FETCH;
-use crate::types::{BrokerId, Offset};
+use crate::types::{BrokerId, Offset, with_causes};
 
 use super::QuorumError;
 use super::peer_transport::PeerTransport;
 use super::published::Published;
+use super::reasons::Reasons;
 use super::rpc::{Content, FetchAnswer, FetchRequest, VoterInfo};
 use super::snapshot_store::image_at;
 
@@ -47,6 +49,7 @@ pub(super) struct Follower {
     seen: watch::Sender<Seen>,
     /// Counts the tries, so that the controllers have their turns.
     turn: usize,
+    reasons: Reasons,
 }
 
 impl Follower {
@@ -64,6 +67,7 @@ impl Follower {
             image: MetadataImage::empty(),
             seen: watch::Sender::default(),
             turn: 0,
+            reasons: Reasons::default(),
         }
     }
 
@@ -83,7 +87,10 @@ impl Follower {
                     }
                 }
                 Err(error @ QuorumError::ForeignCluster { .. }) => return Err(error),
-                Err(_) => tokio::time::sleep(ASK_AGAIN * 5).await,
+                Err(error) => {
+                    self.say("no controller has told the metadata yet", &error);
+                    tokio::time::sleep(ASK_AGAIN * 5).await;
+                }
             }
         };
         drop(tasks::spawn(self.follow(transport)));
@@ -94,9 +101,17 @@ impl Follower {
     async fn follow(mut self, transport: Arc<PeerTransport>) {
         while !self.seen.is_closed() {
             if let Err(error) = self.fetch(&transport).await {
-                tracing::debug!("following the metadata: {error}");
+                self.say("the metadata cannot be followed", &error);
                 tokio::time::sleep(ASK_AGAIN).await;
             }
+        }
+    }
+
+    fn say(&mut self, what: &str, error: &QuorumError) {
+        let reason = with_causes(error);
+        match self.reasons.is_due(&reason, Instant::now()) {
+            true => tracing::warn!("{what}: {reason}"),
+            false => tracing::debug!("{what}: {reason}"),
         }
     }
 
@@ -106,7 +121,9 @@ impl Follower {
         if fetched.is_err() {
             self.turn += 1;
         }
-        self.take(fetched?)
+        self.take(fetched?)?;
+        self.reasons.forget();
+        Ok(())
     }
 
     async fn ask(&self, transport: &Arc<PeerTransport>) -> Result<FetchAnswer, QuorumError> {
@@ -127,7 +144,10 @@ impl Follower {
             term: known.term,
         };
         let answer = transport.ask(address, &METADATA_FETCH, &request, ASK_MAX);
-        answer.await.map_err(QuorumError::Store)
+        answer.await.map_err(|source| QuorumError::NoAnswer {
+            address: address.clone(),
+            source,
+        })
     }
 
     fn take(&mut self, answer: FetchAnswer) -> Result<(), QuorumError> {

@@ -43,6 +43,14 @@ impl AdminError {
         }
     }
 
+    /// Whether the same may go well later.
+    pub fn is_retriable(&self) -> bool {
+        match self {
+            AdminError::Answer { error, .. } => error.is_retriable(),
+            AdminError::Peer { source, .. } => source.is_retriable(),
+        }
+    }
+
     pub fn is(&self, code: ErrorCode) -> bool {
         self.code() == Some(code)
     }

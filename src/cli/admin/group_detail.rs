@@ -20,6 +20,8 @@ pub struct GroupDetail {
     pub state: String,
     /// Empty: none.
     pub assignor: String,
+    /// Of groups whose coordinator gives the partitions: the epoch, and that of what it gives.
+    pub epochs: Option<(i32, i32)>,
     pub members: Vec<MemberDetail>,
 }
 
@@ -82,6 +84,7 @@ impl Admin {
             group: group.to_owned(),
             state: found.group_state.to_string(),
             assignor: found.protocol_data.to_string(),
+            epochs: None,
             members: members.collect(),
         })
     }
@@ -137,6 +140,7 @@ fn consumer_detail(found: &WireGroup) -> GroupDetail {
         group: found.group_id.0.to_string(),
         state: found.group_state.to_string(),
         assignor: found.assignor_name.to_string(),
+        epochs: Some((found.group_epoch, found.assignment_epoch)),
         members: members.collect(),
     }
 }

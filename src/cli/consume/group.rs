@@ -1,4 +1,4 @@
-//! Membership in a classic consumer group.
+//! Membership in a consumer group; what is said here is the classic protocol's.
 //!
 //! ```text
 //!            join                sync                  heartbeat: rebalance in progress
@@ -28,7 +28,7 @@ use crate::types::ErrorCode;
 
 use super::assignor;
 use super::protocol::{Assignment, Subscription};
-use super::{Consumer, Reset, Start, no_offset};
+use super::{Consumer, GroupProtocol, Reset, Start, no_offset};
 use crate::cli::admin::OffsetSpec;
 
 const PROTOCOL: &str = "range";
@@ -37,11 +37,14 @@ const PROTOCOL: &str = "range";
 pub struct Membership {
     pub group: String,
     pub topics: Vec<String>,
-    member_id: String,
-    generation: i32,
-    is_joined: bool,
-    last_heartbeat: Duration,
-    last_commit: Duration,
+    pub(super) member_id: String,
+    /// The epoch, with `group.protocol=consumer`.
+    pub(super) generation: i32,
+    pub(super) is_joined: bool,
+    pub(super) last_heartbeat: Duration,
+    pub(super) last_commit: Duration,
+    /// What the group asks for, with `group.protocol=consumer`.
+    pub(super) heartbeat_interval: Duration,
 }
 
 impl Membership {
@@ -54,14 +57,15 @@ impl Membership {
             is_joined: false,
             last_heartbeat: Duration::ZERO,
             last_commit: Duration::ZERO,
+            heartbeat_interval: Duration::ZERO,
         }
     }
 
-    fn group_id(&self) -> GroupId {
+    pub(super) fn group_id(&self) -> GroupId {
         GroupId(text(&self.group))
     }
 
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.member_id.clear();
         self.generation = -1;
         self.is_joined = false;
@@ -86,6 +90,12 @@ impl Consumer {
             {
                 self.commit(member).await?;
             }
+        }
+        if let GroupProtocol::Consumer { assignor } = self.config.group_protocol.clone() {
+            return self.keep_place(member, assignor.as_deref()).await;
+        }
+        if member.is_joined {
+            let now = self.admin.client.elapsed();
             if now >= member.last_heartbeat + self.config.heartbeat_interval {
                 self.heartbeat(member).await?;
             }
@@ -252,6 +262,16 @@ impl Consumer {
         for (topic, indexes) in given.partitions {
             partitions.extend(indexes.into_iter().map(|index| (topic.clone(), index)));
         }
+        let starts = self.starts(member, partitions).await?;
+        self.assign(starts).await
+    }
+
+    /// Where reading of partitions begins: at what the group has committed, if it has.
+    pub(super) async fn starts(
+        &self,
+        member: &Membership,
+        partitions: Vec<(String, i32)>,
+    ) -> Answer<Vec<((String, i32), Start)>> {
         let committed = self
             .admin
             .group_offsets(&member.group, Some(&partitions))
@@ -267,7 +287,7 @@ impl Consumer {
             };
             starts.push((partition, start));
         }
-        self.assign(starts).await
+        Ok(starts)
     }
 
     /// Commits the positions of all partitions.
@@ -288,7 +308,9 @@ impl Consumer {
                 error:
                     ErrorCode::RebalanceInProgress
                     | ErrorCode::IllegalGeneration
-                    | ErrorCode::UnknownMemberId,
+                    | ErrorCode::UnknownMemberId
+                    | ErrorCode::StaleMemberEpoch
+                    | ErrorCode::FencedMemberEpoch,
                 ..
             }) => Ok(()),
             other => other,
@@ -302,6 +324,9 @@ impl Consumer {
         }
         if self.config.auto_commit.is_some() {
             self.commit(member).await?;
+        }
+        if self.config.group_protocol != GroupProtocol::Classic {
+            return self.give_up_place(member).await;
         }
         // A static member keeps its place until its session ends.
         if self.config.instance_id.is_none() {
@@ -318,7 +343,7 @@ impl Consumer {
         Ok(())
     }
 
-    fn instance_id(&self) -> Option<StrBytes> {
+    pub(super) fn instance_id(&self) -> Option<StrBytes> {
         self.config.instance_id.as_deref().map(text)
     }
 }

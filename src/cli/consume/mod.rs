@@ -5,6 +5,7 @@
 //!    open transactions.
 
 mod assignor;
+mod consumer_group;
 mod fetch;
 mod group;
 mod protocol;
@@ -29,6 +30,7 @@ pub struct Incoming {
     pub topic: String,
     pub partition: i32,
     pub offset: i64,
+    pub leader_epoch: i32,
     pub timestamp_ms: i64,
     pub is_append_time: bool,
     pub key: Option<Bytes>,
@@ -44,6 +46,16 @@ pub enum Reset {
     None,
 }
 
+/// How members of a group come to their partitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupProtocol {
+    Classic,
+    /// KIP-848, with `group.remote.assignor` if it is set.
+    Consumer {
+        assignor: Option<String>,
+    },
+}
+
 #[derive(Debug, Clone)]
 pub struct ConsumerConfig {
     pub reset: Reset,
@@ -57,6 +69,7 @@ pub struct ConsumerConfig {
     pub max_poll_interval: Duration,
     pub auto_commit: Option<Duration>,
     pub instance_id: Option<String>,
+    pub group_protocol: GroupProtocol,
 }
 
 impl ConsumerConfig {
@@ -86,6 +99,7 @@ impl ConsumerConfig {
                 return Err(invalid("isolation.level", other, valid));
             }
         };
+        let group_protocol = group_protocol(settings)?;
         let ms =
             |name: &str, default: u64| settings.number(name, default).map(Duration::from_millis);
         let commits = settings.flag("enable.auto.commit", true);
@@ -102,7 +116,41 @@ impl ConsumerConfig {
             max_poll_interval: ms("max.poll.interval.ms", 300_000)?,
             auto_commit: commits.then_some(interval),
             instance_id: settings.get("group.instance.id").map(str::to_owned),
+            group_protocol,
         })
+    }
+}
+
+fn group_protocol(settings: &Settings) -> Result<GroupProtocol, Exit> {
+    let protocol = settings.get("group.protocol").unwrap_or("classic");
+    match protocol.to_ascii_lowercase().as_str() {
+        "classic" => {
+            // The assignor that is spoken here is among those that are wanted.
+            if let Some(wanted) = settings.peek("partition.assignment.strategy")
+                && wanted.contains("RangeAssignor")
+            {
+                settings.get("partition.assignment.strategy");
+            }
+            Ok(GroupProtocol::Classic)
+        }
+        "consumer" => {
+            let decided_by_group = [
+                "partition.assignment.strategy",
+                "heartbeat.interval.ms",
+                "session.timeout.ms",
+            ];
+            if let Some(name) = decided_by_group.iter().find(|n| settings.peek(n).is_some()) {
+                return Err(config_error(&format!(
+                    "{name} cannot be set when group.protocol=CONSUMER"
+                )));
+            }
+            let assignor = settings.get("group.remote.assignor").map(str::to_owned);
+            Ok(GroupProtocol::Consumer { assignor })
+        }
+        _ => Err(config_error(&format!(
+            "Invalid value {protocol} for configuration group.protocol: (case insensitive) String \
+             must be one of: CLASSIC, CONSUMER"
+        ))),
     }
 }
 
@@ -111,6 +159,8 @@ impl ConsumerConfig {
 struct Position {
     /// The next offset to hand out.
     offset: i64,
+    /// Of the record before it; -1: none was read.
+    leader_epoch: i32,
 }
 
 pub struct Consumer {
@@ -139,11 +189,15 @@ impl Consumer {
             .iter()
             .map(|(partition, _)| partition.clone())
             .collect();
+        self.keep_only(&keep);
+        self.assign_more(wanted).await
+    }
+
+    fn keep_only(&mut self, keep: &BTreeSet<(String, i32)>) {
         self.positions
             .retain(|partition, _| keep.contains(partition));
         self.ready
             .retain(|r| keep.contains(&(r.topic.clone(), r.partition)));
-        self.assign_more(wanted).await
     }
 
     /// Reads these partitions as well.
@@ -170,7 +224,12 @@ impl Consumer {
     }
 
     fn set_position(&mut self, partition: (String, i32), offset: i64) {
-        self.positions.insert(partition, Position { offset });
+        let leader_epoch = -1;
+        let position = Position {
+            offset,
+            leader_epoch,
+        };
+        self.positions.insert(partition, position);
     }
 
     /// Where an offset that does not exist is replaced by one that does.
@@ -182,10 +241,14 @@ impl Consumer {
         }
     }
 
-    /// The next offset of each partition, for a commit. Without a leader epoch, as Kafka's tools
-    /// commit it.
+    /// The next offset of each partition, for a commit. The leader epoch with it, as Kafka's tools
+    /// commit it: only with `group.protocol=consumer`.
     pub fn positions(&self) -> Vec<((String, i32), i64, i32)> {
-        let row = |(partition, p): (&(String, i32), &Position)| (partition.clone(), p.offset, -1);
+        let is_classic = self.config.group_protocol == GroupProtocol::Classic;
+        let row = |(partition, p): (&(String, i32), &Position)| {
+            let leader_epoch = if is_classic { -1 } else { p.leader_epoch };
+            (partition.clone(), p.offset, leader_epoch)
+        };
         self.positions.iter().map(row).collect()
     }
 
@@ -208,6 +271,7 @@ impl Consumer {
         let partition = (record.topic.clone(), record.partition);
         if let Some(position) = self.positions.get_mut(&partition) {
             position.offset = record.offset + 1;
+            position.leader_epoch = record.leader_epoch;
         }
         Some(record)
     }

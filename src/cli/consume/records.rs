@@ -107,6 +107,7 @@ fn take_batch(
             topic: partition.0.clone(),
             partition: partition.1,
             offset,
+            leader_epoch: header.leader_epoch.0,
             timestamp_ms,
             is_append_time,
             key: record.key,

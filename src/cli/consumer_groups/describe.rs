@@ -225,25 +225,39 @@ impl View {
         };
         let width = detail.group.len().max(15);
         let where_width = coordinator.len().max(25);
-        let row = |group: &str, coordinator: &str, strategy: &str, state: &str, count: &str| {
-            format!("{group:width$} {coordinator:where_width$} {strategy:20} {state:20} {count}")
+        let row = |cells: [&str; 7]| {
+            let [group, coordinator, strategy, state, epoch, target, count] = cells;
+            let epochs = match self.verbose {
+                true => format!("{epoch:15} {target:25} "),
+                false => String::new(),
+            };
+            format!(
+                "{group:width$} {coordinator:where_width$} {strategy:20} {state:20} {epochs}{count}"
+            )
         };
-        let names = [
+        io.line("");
+        io.line(row([
+            "GROUP",
             "COORDINATOR (ID)",
             "ASSIGNMENT-STRATEGY",
             "STATE",
+            "GROUP-EPOCH",
+            "TARGET-ASSIGNMENT-EPOCH",
             "#MEMBERS",
-        ];
-        io.line("");
-        io.line(row("GROUP", names[0], names[1], names[2], names[3]));
+        ]));
+        let none = || ("-".to_owned(), "-".to_owned());
+        let epochs = detail.epochs;
+        let (epoch, target) = epochs.map_or_else(none, |(a, b)| (a.to_string(), b.to_string()));
         let count = detail.members.len().to_string();
-        io.line(row(
+        io.line(row([
             &detail.group,
             &coordinator,
             strategy,
             &detail.state,
+            &epoch,
+            &target,
             &count,
-        ));
+        ]));
         Ok(())
     }
 }

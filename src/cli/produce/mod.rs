@@ -65,9 +65,9 @@ pub struct Producer {
 }
 
 impl Producer {
-    pub async fn new(client: Client, config: ProducerConfig) -> Result<Producer, AdminError> {
+    pub fn new(client: Client, config: ProducerConfig) -> Producer {
         let (done, completions) = mpsc::unbounded_channel();
-        let mut producer = Producer {
+        Producer {
             client: Arc::new(client),
             config,
             identity: None,
@@ -78,11 +78,16 @@ impl Producer {
             in_flight: 0,
             buffered_bytes: 0,
             delivered: VecDeque::new(),
-        };
-        if producer.config.is_idempotent {
-            producer.identity = Some(producer.init_producer_id().await?);
         }
-        Ok(producer)
+    }
+
+    /// Where a record goes; the producer has its identity from then on.
+    async fn prepare(&mut self, record: &Outgoing) -> Result<i32, AdminError> {
+        let partition = self.partition_of(record).await?;
+        if self.config.is_idempotent && self.identity.is_none() {
+            self.identity = Some(self.init_producer_id().await?);
+        }
+        Ok(partition)
     }
 
     async fn init_producer_id(&self) -> Result<(i64, i16), AdminError> {
@@ -112,7 +117,7 @@ impl Producer {
         while self.buffered_bytes > self.config.buffer_bytes && self.in_flight > 0 {
             self.wait_one().await;
         }
-        let partition = match self.partition_of(&record).await {
+        let partition = match self.prepare(&record).await {
             Ok(partition) => partition,
             Err(error) => {
                 let (tag, result) = (record.tag, Err(error));
@@ -148,7 +153,11 @@ impl Producer {
         let mut backoff = self.client.config().backoff;
         loop {
             let view = self.client.metadata_creating(&record.topic).await;
-            let view = view.map_err(|e| AdminError::peer("metadata", e))?;
+            // The client has tried for as long as a record may wait.
+            let view = view.map_err(|error| match error.is_retriable() {
+                true => self.not_present(&record.topic),
+                false => AdminError::peer("metadata", error),
+            })?;
             let topic = view.topics.get(&record.topic);
             let error = topic.map_or(ErrorCode::UnknownTopicOrPartition, |t| t.error);
             let count = topic.map_or(0, |t| t.partitions.len());
@@ -162,15 +171,19 @@ impl Producer {
                 return Err(AdminError::answer(error, None));
             }
             if self.client.elapsed() >= deadline {
-                let message = format!(
-                    "Topic {} not present in metadata after {} ms.",
-                    record.topic,
-                    self.config.max_block.as_millis()
-                );
-                let error = ErrorCode::RequestTimedOut;
-                return Err(AdminError::Answer { error, message });
+                return Err(self.not_present(&record.topic));
             }
             tokio::time::sleep(backoff.next_wait()).await;
+        }
+    }
+
+    fn not_present(&self, topic: &str) -> AdminError {
+        AdminError::Answer {
+            error: ErrorCode::RequestTimedOut,
+            message: format!(
+                "Topic {topic} not present in metadata after {} ms.",
+                self.config.max_block.as_millis()
+            ),
         }
     }
 

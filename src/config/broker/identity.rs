@@ -15,6 +15,9 @@ config_table! {
     Int "broker.id" = "-1", [Any], High, ReadOnly
         => broker_id: i32,
         "The older name of node.id; where both are set they must agree.";
+    String "klamm.cluster.id" = null, [Any], Medium internal, ReadOnly
+        => klamm_cluster_id: Option<String>,
+        "Klamm's own, also as the variable CLUSTER_ID: the id of the cluster that the directories have to belong to; new ones take it.";
     String "broker.rack" = null, [Any], Medium, ReadOnly
         => broker_rack: Option<String>,
         "The rack or zone this broker stands in; replicas are spread over racks.";

@@ -48,18 +48,27 @@ pub(super) struct OwnNames {
     pub port: Option<Property>,
 }
 
-/// `KAFKA_*` variables over a file, as apache/kafka reads them.
+/// Variables that name the cluster where no start script reads them.
+const CLUSTER_IDS: &[&str] = &["KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID", "CLUSTER_ID"];
+
+/// `KAFKA_*` variables over a file, as apache/kafka reads them, and the id of the cluster.
 pub fn environment_properties<'a>(
     variables: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Vec<Property> {
     let family = Dialect::Apache.family();
     let mut sorted: Vec<(&str, &str)> = variables.into_iter().collect();
     sorted.sort();
+    let names_cluster =
+        |(variable, value): &(&str, &str)| CLUSTER_IDS.contains(variable) && !value.is_empty();
     let is_meant = |(variable, value): &(&str, &str)| {
         !is_service_link(variable, value) && family.own(variable).is_none()
+            || names_cluster(&(*variable, *value))
     };
     let found = sorted.into_iter().filter(is_meant).filter_map(|pair| {
-        let name = property_name(family, pair.0)?;
+        let name = match names_cluster(&pair) {
+            true => "klamm.cluster.id".to_owned(),
+            false => property_name(family, pair.0)?,
+        };
         let origin = Origin::Environment(pair.0.to_owned());
         let value = pair.1.to_owned();
         Some(Property {

@@ -225,6 +225,8 @@ fn variables_over_a_file_follow_the_rule_of_apache() {
         ("KAFKA_PORT_9092_TCP_PORT", "no"),
         ("HOME", "no"),
         ("kafka_num_partitions", "no"),
+        ("CLUSTER_ID", "5"),
+        ("KAFKA_CLUSTER_ID", ""),
     ];
     let found = environment_properties(variables);
     let pairs: Vec<_> = found
@@ -232,6 +234,7 @@ fn variables_over_a_file_follow_the_rule_of_apache() {
         .map(|p| (p.name.as_str(), p.value.as_str()))
         .collect();
     let expected = [
+        ("klamm.cluster.id", "5"),
         ("auto.create.topics.enable", "4"),
         ("listener.name.a_b.sasl.jaas.config", "2"),
         ("log.retention.ms", "1"),
@@ -239,7 +242,7 @@ fn variables_over_a_file_follow_the_rule_of_apache() {
     ];
     assert_eq!(pairs, expected);
     assert_eq!(
-        found[2].origin.to_string(),
+        found[3].origin.to_string(),
         "environment KAFKA_LOG_RETENTION_MS"
     );
 }

@@ -68,7 +68,7 @@ fn kafkas_records_give_its_image() {
 
 fn new_cluster() -> MetadataImage {
     let mut image = MetadataImage::empty();
-    for record in bootstrap_records("c".into()) {
+    for record in bootstrap_records("c".into(), 1) {
         image.apply(&record, &mut ImageDelta::default()).unwrap();
     }
     image

@@ -247,8 +247,10 @@ fn a_broker_registers_changes_and_goes() {
 #[test]
 fn the_first_records_make_a_cluster_with_kafkas_features() {
     let mut image = MetadataImage::empty();
-    let delta = add(&mut image, bootstrap_records("id".into()));
+    let delta = add(&mut image, bootstrap_records("id".into(), 2));
     assert!(delta.features);
+    let defaults = image.configs(&ConfigResource::all_brokers()).unwrap();
+    assert_eq!(defaults.get("min.insync.replicas").map(|v| &**v), Some("2"));
     assert_eq!(image.cluster_id().map(|id| &**id), Some("id"));
     let features: Vec<(&str, i16)> = image.features().iter().map(|(n, l)| (&**n, *l)).collect();
     let expected = [

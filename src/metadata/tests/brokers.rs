@@ -44,7 +44,7 @@ fn epoch(image: &MetadataImage, id: i32) -> BrokerEpoch {
 
 /// A cluster with brokers 1 to `count` that registered and were unfenced.
 fn running(count: i32) -> MetadataImage {
-    let mut image = image_of(bootstrap_records("id".into()));
+    let mut image = image_of(bootstrap_records("id".into(), 1));
     for id in 1..=count {
         let plan = plan_register_broker(&image, request(id, id as u128, -1), DEFAULT);
         run(&mut image, plan);
@@ -56,7 +56,7 @@ fn running(count: i32) -> MetadataImage {
 
 #[test]
 fn a_broker_serves_once_it_is_unfenced() {
-    let mut image = image_of(bootstrap_records("id".into()));
+    let mut image = image_of(bootstrap_records("id".into(), 1));
     let plan = plan_register_broker(&image, request(1, 1, -1), DEFAULT);
     run(&mut image, plan);
     assert_eq!(epoch(&image, 1), BrokerEpoch(image.offset().0));

@@ -20,7 +20,7 @@ fn running(count: i32) -> MetadataImage {
         broker.broker_epoch = BrokerEpoch(id.into());
         broker.into()
     });
-    image_of(bootstrap_records("id".into()).into_iter().chain(brokers))
+    image_of(bootstrap_records("id".into(), 1).into_iter().chain(brokers))
 }
 
 fn epoch(image: &MetadataImage, id: i32) -> BrokerEpoch {

@@ -17,7 +17,7 @@ fn one_partition() -> MetadataImage {
         broker.broker_epoch = BrokerEpoch(id.into());
         broker.into()
     });
-    let image = image_of(bootstrap_records("id".into()).into_iter().chain(brokers));
+    let image = image_of(bootstrap_records("id".into(), 1).into_iter().chain(brokers));
     let mut topic = new_topic("t", -1, -1);
     topic.assignments = vec![(0, [1, 2, 3].map(BrokerId).to_vec())];
     with_topics(image, &[topic])
