@@ -1,5 +1,6 @@
 //! Verified transactions (KIP-890) and markers that come again.
 
+use crate::host::{Disk, OpenMode, RealDisk};
 use crate::record::MarkerType;
 use crate::types::{Offset, ProducerEpoch, ProducerId};
 
@@ -75,7 +76,8 @@ fn aborted_transactions_outlive_a_kill_where_the_segment_has_no_index_entries() 
     fixture.kill();
     for kind in ["index", "timeindex"] {
         let name = format!("00000000000000000000.{kind}");
-        std::fs::write(fixture.file(&name), "").unwrap();
+        let file = RealDisk.open(&fixture.file(&name), OpenMode::Write);
+        file.unwrap().set_len(0).unwrap();
     }
     fixture.open();
     assert_eq!(aborted(fixture.log()), before);
