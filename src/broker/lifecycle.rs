@@ -24,7 +24,7 @@ use crate::host::tasks;
 use crate::machine::broker_sessions::{HEARTBEAT_INTERVAL, SessionRule};
 use crate::metadata::BrokerEpoch;
 use crate::metadata::planners::RegisterBroker;
-use crate::peer::ControllerChannel;
+use crate::peer::{Address, ControllerChannel, is_gone};
 use crate::types::{ErrorCode, Offset};
 
 /// How soon a fenced broker asks again.
@@ -35,6 +35,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// How long a controlled shutdown may take.
 const SHUT_DOWN_MAX: Duration = Duration::from_secs(5);
+/// How long a majority of the voters must have been gone before a controlled shutdown is given up:
+/// one that is only restarted may come back.
+const GONE_MIN: Duration = Duration::from_millis(500);
 /// How often the sessions of the other brokers are looked at.
 const SESSIONS: Duration = Duration::from_millis(100);
 
@@ -105,10 +108,44 @@ impl Lifecycle {
                 tokio::time::sleep(SOON).await;
             }
         };
-        if tokio::time::timeout(SHUT_DOWN_MAX, asked).await.is_err() {
-            tracing::warn!("no controller let this broker go in time");
+        tokio::select! {
+            asked = tokio::time::timeout(SHUT_DOWN_MAX, asked) => if asked.is_err() {
+                tracing::warn!("no controller let this broker go in time");
+            },
+            () = voters_gone(node) => {
+                tracing::info!("no majority of the voters is left: nothing is handed over");
+            }
         }
     }
+}
+
+/// Returns when so many voters have no process any more that nobody can lead.
+async fn voters_gone(node: &Node) {
+    let mut since = None;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let voters = node.quorum.voters();
+        let mut gone = 0;
+        for voter in &voters {
+            if voter.id == node.broker_id {
+                continue;
+            }
+            if let Ok(address) = Address::parse(&voter.address) {
+                gone += usize::from(is_gone(&address).await);
+            }
+        }
+        let now = node.clock.monotonic();
+        if !lacks_majority(voters.len(), gone) {
+            since = None;
+        } else if now.saturating_sub(*since.get_or_insert(now)) >= GONE_MIN {
+            return;
+        }
+    }
+}
+
+/// Whether `gone` of so many voters are too many. Of none nothing is known.
+fn lacks_majority(voters: usize, gone: usize) -> bool {
+    voters > 0 && (voters - gone) * 2 <= voters
 }
 
 async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
@@ -251,4 +288,16 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
         }
     };
     drop(tasks::spawn(until(stopping.clone(), work)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_voters_are_no_majority() {
+        let lacking = |voters| (0..=voters).find(|gone| lacks_majority(voters, *gone));
+        assert_eq!([1, 2, 3, 4, 5].map(lacking), [1, 1, 2, 2, 3].map(Some));
+        assert!(!lacks_majority(0, 0));
+    }
 }

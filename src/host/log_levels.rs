@@ -10,6 +10,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 /// The logger of everything without a level of its own.
 pub const ROOT: &str = "root";
 
+const QUORUM_LIBRARY: &str = "openraft";
+const QUORUM_LIBRARY_LEVEL: &str = "WARN";
+
 /// Every logger besides the root.
 pub const LOGGERS: [&str; 8] = [
     "klamm.api",
@@ -19,7 +22,7 @@ pub const LOGGERS: [&str; 8] = [
     "klamm.partition",
     "klamm.quorum",
     "klamm.server",
-    "openraft",
+    QUORUM_LIBRARY,
 ];
 
 /// Levels by Kafka's (log4j's) names, loudest first.
@@ -63,9 +66,20 @@ pub fn start(root: &'static str, apply: impl Fn(Targets) + Send + Sync + 'static
     let mut state = STATE.write();
     state.levels.insert(ROOT.to_owned(), root);
     // The quorum's library tells of every step at INFO.
-    state.levels.insert("openraft".to_owned(), "WARN");
+    let (library, level) = (QUORUM_LIBRARY.to_owned(), QUORUM_LIBRARY_LEVEL);
+    state.levels.insert(library, level);
     state.apply = Some(Box::new(apply));
     state.apply_now();
+}
+
+/// The node stops: the quorum's library tells of every node that goes first, as of an error. Not
+/// where somebody asked for its log.
+pub fn quieten_quorum() {
+    let mut state = STATE.write();
+    if state.levels.get(QUORUM_LIBRARY) == Some(&QUORUM_LIBRARY_LEVEL) {
+        state.levels.insert(QUORUM_LIBRARY.to_owned(), "OFF");
+        state.apply_now();
+    }
 }
 
 /// Gives `logger` a level, or with `None` that of the root.
