@@ -103,7 +103,7 @@ impl Opener<'_> {
         let mut bytes = [0, 0, 0];
         let mut position = 0;
         let mut last = None;
-        if let (Some(relative), Some(from)) = (relative, from)
+        if let Some(relative) = relative
             && segment.offset_index_bytes > 0
             && segment.time_index_bytes > 0
         {
@@ -118,13 +118,16 @@ impl Opener<'_> {
                 last = time_entry;
                 bytes[0] = offsets * offset_index::ENTRY_BYTES;
                 bytes[1] = times * time_index::ENTRY_BYTES;
-                if segment.txn_index_bytes > 0 {
-                    let file = self.dir.open(segment, Kind::TxnIndex)?;
-                    let below = txn_index::count_below(&*file, segment.txn_index_bytes, from);
-                    bytes[2] =
-                        self.dir.read(segment, Kind::TxnIndex, below)? * txn_index::ENTRY_BYTES;
-                }
             }
+        }
+        // Also where the offset index has no entry to begin at: the batches below are read for their
+        // offsets then, not for their transactions.
+        if let Some(from) = from
+            && segment.txn_index_bytes > 0
+        {
+            let file = self.dir.open(segment, Kind::TxnIndex)?;
+            let below = txn_index::count_below(&*file, segment.txn_index_bytes, from);
+            bytes[2] = self.dir.read(segment, Kind::TxnIndex, below)? * txn_index::ENTRY_BYTES;
         }
         let kinds = [Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex];
         for (kind, bytes) in kinds.into_iter().zip(bytes) {
