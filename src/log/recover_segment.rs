@@ -120,8 +120,8 @@ impl Opener<'_> {
                 bytes[1] = times * time_index::ENTRY_BYTES;
             }
         }
-        // Also where the offset index has no entry to begin at: the batches below are read for their
-        // offsets then, not for their transactions.
+        // Also where the offset index has no entry to begin at: batches below are then read for
+        // their offsets, not for their transactions.
         if let Some(from) = from
             && segment.txn_index_bytes > 0
         {
