@@ -5,6 +5,7 @@ mod effective;
 mod fetcher;
 mod fetchers;
 mod follower;
+mod found;
 mod isr_changes;
 mod leader;
 mod observer;

@@ -3,7 +3,7 @@
 //! 1. A partition is here if and only if the last applied image has a replica of it on this broker
 //!    and its log could be opened.
 //! 2. What is on disk and not in the metadata is left alone, and said so once. Where a topic of
-//!    that name is made, records of another id are set aside and kept.
+//!    that name is here, records of another id are set aside and kept (`found`).
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 //! 4. This broker leads nothing before the metadata has its registration of this run
 //!    (`Surroundings::is_registered_in`).
@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::effective::PartitionConfig;
 use super::fetchers::Fetchers;
+use super::found::{Found, FoundLogs};
 use super::leader::{NewPartition, Partition};
 use super::observer::PartitionObserver;
 use super::surroundings::{Leadership, Surroundings};
@@ -45,8 +46,7 @@ pub struct Partitions {
     /// Whether an image with this run's registration was applied (invariant 4).
     is_registered: AtomicBool,
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
-    /// Logs that were found on disk and belong to no partition yet.
-    found: Mutex<HashMap<TopicPartition, Found>>,
+    found: FoundLogs,
     /// Directories that could not be opened: nothing new may be made in their place.
     unopened: Mutex<HashSet<TopicPartition>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
@@ -56,12 +56,6 @@ pub struct Partitions {
     has_flush_ms: AtomicBool,
     observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
-}
-
-struct Found {
-    log: Arc<Log>,
-    log_dir: Arc<LogDir>,
-    high_watermark: Option<Offset>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +83,7 @@ impl Partitions {
             fetchers: OnceLock::new(),
             is_registered: AtomicBool::new(false),
             by_topic: RwLock::default(),
-            found: Mutex::default(),
+            found: FoundLogs::default(),
             unopened: Mutex::default(),
             deletions: Mutex::default(),
             unflushed: Mutex::default(),
@@ -205,12 +199,11 @@ impl Partitions {
                         "recovered; a torn end was cut off"
                     );
                 }
-                let found = Found {
+                self.found.add(Found {
                     log,
                     log_dir,
                     high_watermark,
-                };
-                self.found.lock().insert(topic_partition, found);
+                });
             }
             Err(error) => {
                 tracing::error!(%topic_partition, "cannot be opened: {}", with_causes(&error));
@@ -386,11 +379,12 @@ impl Partitions {
 
     /// A log from disk, if it belongs to this topic and not to an older one of the same name.
     fn claim(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> Option<Found> {
-        let mut found = self.found.lock();
-        if found.get(topic_partition)?.log.topic_id() == topic_id {
-            return found.remove(topic_partition);
+        let claimed = self.found.claim(topic_partition, topic_id)?;
+        if let Err(error) = self.make_way(topic_partition) {
+            let error = with_causes(&error);
+            tracing::error!(%topic_partition, "a second log of this name stays: {error}");
         }
-        None
+        Some(claimed)
     }
 
     fn create(
@@ -404,9 +398,7 @@ impl Partitions {
                 topic_partition: topic_partition.clone(),
             });
         }
-        if let Some(old) = self.found.lock().remove(topic_partition) {
-            self.make_way(&old, topic_partition)?;
-        }
+        self.make_way(topic_partition)?;
         let working = self
             .log_dirs
             .iter()
@@ -422,19 +414,19 @@ impl Partitions {
         })
     }
 
-    /// Takes away what has the name of a new partition and is not of its topic. Records are kept:
-    /// that the metadata does not know them may be the metadata's loss.
-    fn make_way(&self, old: &Found, topic_partition: &TopicPartition) -> Result<(), LogError> {
-        if old.log.log_end_offset() == Offset::ZERO {
-            self.delete(&old.log_dir, topic_partition);
-            return Ok(());
-        }
-        if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
-            let (id, path) = (old.log.topic_id(), path.display());
-            tracing::warn!(
-                %topic_partition, %id, %path,
-                "records of another topic of this name were set aside and are kept"
-            );
+    /// Takes away what has the name of a partition and is not its log. Records are kept: that the
+    /// metadata does not know them may be the metadata's loss.
+    fn make_way(&self, topic_partition: &TopicPartition) -> Result<(), LogError> {
+        for old in self.found.take_rest(topic_partition) {
+            if old.log.log_end_offset() == Offset::ZERO {
+                self.delete(&old.log_dir, topic_partition);
+            } else if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
+                let (id, path) = (old.log.topic_id(), path.display());
+                tracing::warn!(
+                    %topic_partition, %id, %path,
+                    "another log of this name was set aside, its records are kept"
+                );
+            }
         }
         Ok(())
     }
@@ -536,7 +528,7 @@ impl Partitions {
     }
 
     fn say_what_is_stray(&self) {
-        for topic_partition in self.found.lock().keys() {
+        for topic_partition in self.found.names() {
             tracing::warn!(%topic_partition, "on disk and not in the metadata; left alone");
         }
     }

@@ -517,6 +517,26 @@ fn recovery_can_be_interrupted_anywhere() {
     assert!(failures > 20, "{failures}");
 }
 
+/// A short log has no entry in its offset index, so recovery begins in front of the snapshot.
+#[test]
+fn after_a_kill_aborted_transactions_of_a_short_log_are_known() {
+    let mut fixture = Fixture::new(LogConfig::default());
+    for (sequence, is_flushed) in [(0, true), (2, true), (4, false)] {
+        fixture.append(transactional(2, 0, sequence, 2));
+        let marker = marker(2, 0, MarkerType::Abort, 0);
+        let appended = fixture.log().append_as_leader(marker, &coordinator());
+        appended.unwrap();
+        if is_flushed {
+            fixture.dir().checkpoint(0).unwrap();
+        }
+        let before = aborted(fixture.log(), fixture.log().log_end_offset());
+        fixture.reopen_after_kill();
+        let after = aborted(fixture.log(), fixture.log().log_end_offset());
+        assert_eq!(after, before);
+    }
+    assert_eq!(aborted(fixture.log(), Offset(9)).len(), 3);
+}
+
 #[test]
 fn after_a_kill_only_the_tail_is_read() {
     let mut fixture = Fixture::new(LogConfig::default());
