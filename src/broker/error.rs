@@ -60,7 +60,7 @@ pub enum StartError {
     Quorum(#[from] QuorumError),
     #[error("{0}")]
     Partitions(#[from] PartitionsError),
-    #[error("the controller refused this broker: {0}")]
+    #[error("the controllers refuse this broker: {0}")]
     Refused(String),
     #[error("{0}")]
     Unsupported(String),

@@ -164,10 +164,16 @@ async fn register(
     loop {
         match register_broker(channel, request, time).await {
             Ok(epoch) => return Ok(epoch),
+            Err(LifecycleError::Refused(ErrorCode::InconsistentClusterId)) => {
+                return Err(StartError::Refused(format!(
+                    "they belong to another cluster than the data of this node, which is of \
+                     cluster {}: name the controllers of that one, or give this node an empty \
+                     directory (log.dirs) to become a part of theirs",
+                    request.cluster_id
+                )));
+            }
             Err(LifecycleError::Refused(
-                error @ (ErrorCode::InconsistentClusterId
-                | ErrorCode::UnsupportedVersion
-                | ErrorCode::InvalidRegistration),
+                error @ (ErrorCode::UnsupportedVersion | ErrorCode::InvalidRegistration),
             )) => return Err(StartError::Refused(error.name().to_owned())),
             Err(error) => tracing::info!("not registered yet: {error}"),
         }
