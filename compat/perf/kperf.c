@@ -95,6 +95,10 @@ static rd_kafka_t *client_of(rd_kafka_type_t type) {
   if (type == RD_KAFKA_CONSUMER) {
     rd_kafka_conf_set(conf, "group.id", "kperf", error, sizeof error);
     rd_kafka_conf_set(conf, "enable.auto.commit", "false", error, sizeof error);
+    /* With more than 100,000 waiting the client asks for nothing for a second: the faster the
+     * broker, the sooner. */
+    rd_kafka_conf_set(conf, "queued.min.messages", "10000000", error, sizeof error);
+    rd_kafka_conf_set(conf, "queued.max.messages.kbytes", "2000000", error, sizeof error);
   } else {
     rd_kafka_conf_set_dr_msg_cb(conf, delivered);
   }
