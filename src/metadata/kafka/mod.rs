@@ -1,7 +1,7 @@
 //! Kafka's own metadata (the records of its `__cluster_metadata`), taken over into an image.
 //!
-//! 1. What is taken over: topics with their ids and partitions, configurations, feature levels, the
-//!    next producer id, and of the brokers who they were and in which epoch.
+//! 1. What is taken over: topics with their ids and partitions, configurations, feature levels, and
+//!    of the brokers who they were and in which epoch. Producer ids go on far above Kafka's.
 //! 2. What this version has no place for (ACLs, quotas, credentials, delegation tokens) is
 //!    counted by name, for a warning. A record of an unknown kind is an error: it may be one that
 //!    counts.
@@ -13,14 +13,19 @@ mod record;
 
 use std::collections::BTreeMap;
 
-use crate::types::Offset;
+use crate::types::{BrokerId, Offset, ProducerId};
 
 use super::image::{ApplyError, ImageDelta, MetadataImage};
-use super::records::{ConfigRecord, ConfigResource, FeatureLevelRecord, MetadataRecord};
-use super::{Plan, SUPPORTED_FEATURES};
+use super::records::{
+    ConfigRecord, ConfigResource, FeatureLevelRecord, MetadataRecord, ProducerIdsRecord,
+};
+use super::{BrokerEpoch, Plan, SUPPORTED_FEATURES};
 
 use fields::FieldError;
 use record::{Read, read};
+
+/// More ids than a cluster hands out, and few enough for a client that keeps them in a double.
+const PRODUCER_IDS_APART: i64 = 1 << 40;
 
 /// Why records cannot be taken over.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -137,6 +142,7 @@ pub fn plan_take_over(
     if is_all {
         records.extend(replaced_features(image, kafka));
         records.extend(dropped_configs(image, kafka));
+        records.extend(producer_ids_apart(image, kafka));
         records.extend(kafka.brokers().map(|broker| (**broker).clone().into()));
     }
     Plan {
@@ -156,11 +162,22 @@ fn is_missing(image: &MetadataImage, record: &MetadataRecord) -> bool {
             let set = image.configs(&record.resource());
             set.and_then(|set| set.get(&record.name)) != record.value.as_ref()
         }
-        MetadataRecord::ProducerIdsRecord(record) => {
-            image.next_producer_id() < record.next_producer_id
-        }
         _ => false,
     }
+}
+
+/// Kafka, started once more on its directory, hands out producer ids where it left off. Those that
+/// were handed out here are in the partitions by then, so they are no ids of Kafka's.
+fn producer_ids_apart(image: &MetadataImage, kafka: &MetadataImage) -> Option<MetadataRecord> {
+    let next = kafka.next_producer_id().0.checked_add(PRODUCER_IDS_APART)?;
+    (image.next_producer_id().0 < next).then(|| {
+        ProducerIdsRecord {
+            broker_id: BrokerId::NONE,
+            broker_epoch: BrokerEpoch(-1),
+            next_producer_id: ProducerId(next),
+        }
+        .into()
+    })
 }
 
 /// Kafka's levels in place of those that a new cluster begins with. `kraft.version` is that of the

@@ -101,12 +101,37 @@ fn a_new_cluster_becomes_kafkas_in_pieces_of_any_size() {
             let records = image.records().filter(|record| match record {
                 MetadataRecord::ClusterRecord(_) => false,
                 MetadataRecord::FeatureLevelRecord(f) => &*f.name != "kraft.version",
+                MetadataRecord::ProducerIdsRecord(_) => false,
                 _ => true,
             });
             records.collect()
         };
         assert_eq!(relevant(&image), relevant(kafka.image()));
     }
+}
+
+#[test]
+fn producer_ids_go_on_where_kafka_does_not_come() {
+    let kafka = taken();
+    let (mut image, _) = taken_over(kafka.image(), 10_000);
+    let first = ProducerId(1000 + PRODUCER_IDS_APART);
+    assert_eq!(image.next_producer_id(), first);
+    // What has been handed out since is not handed out again after another start.
+    let next = ProducerId(first.0 + 5000);
+    let record = ProducerIdsRecord {
+        broker_id: BrokerId(1),
+        broker_epoch: BrokerEpoch(1),
+        next_producer_id: next,
+    };
+    image
+        .apply(&record.into(), &mut ImageDelta::default())
+        .unwrap();
+    let again = plan_take_over(&image, kafka.image(), 10_000);
+    let apply = |image: &mut MetadataImage, record| {
+        image.apply(record, &mut ImageDelta::default()).unwrap();
+    };
+    again.records.iter().for_each(|r| apply(&mut image, r));
+    assert_eq!(image.next_producer_id(), next);
 }
 
 #[test]
