@@ -17,7 +17,9 @@ mod epochs;
 mod error;
 mod file_cache;
 mod flush;
+
 mod flush_many;
+mod future;
 mod inventory;
 #[allow(clippy::module_inception)]
 mod log;
@@ -50,6 +52,7 @@ pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
+pub use future::{Copied, MoveError, Replacing};
 pub use log::{
     ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, ProducerTxn,
     TimestampOffset, VerificationGuard, Verified,

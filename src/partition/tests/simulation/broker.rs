@@ -241,7 +241,7 @@ impl SimBroker {
         }
         if flushes {
             for partition in all {
-                partition.log.flush().expect("flushed");
+                partition.log().flush().expect("flushed");
             }
         }
     }

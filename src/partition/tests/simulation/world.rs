@@ -310,7 +310,7 @@ impl World {
         let out_of_range = fetching.fetcher.on_answer(answer, now, wall);
         for asked in out_of_range {
             let of_leader = self.brokers[from].partition(asked.key.1);
-            let bounds = of_leader.map(|p| (p.log.log_start_offset(), p.log.log_end_offset()));
+            let bounds = of_leader.map(|p| (p.log().log_start_offset(), p.log().log_end_offset()));
             let fetching = self.brokers[to].fetching.get_mut(&id(from));
             let fetcher = &mut fetching.expect("as before").fetcher;
             fetcher.on_bounds(&asked, bounds, now, wall);
@@ -491,11 +491,11 @@ impl World {
         let committed = &mut self.committed[index as usize];
         let known = Offset(committed.len() as i64);
         let high_watermark = partition.high_watermark();
-        assert!(high_watermark <= partition.log.log_end_offset());
+        assert!(high_watermark <= partition.log().log_end_offset());
         if high_watermark > known {
             // The last known one again, to see that they agree.
             let from = Offset((known.0 - 1).max(0));
-            let more = entries(&partition.log, from, high_watermark);
+            let more = entries(&partition.log(), from, high_watermark);
             if let Some(last) = committed.last() {
                 assert_eq!(more.first(), Some(last), "committed twice, differently");
             }
@@ -514,11 +514,11 @@ impl World {
         let committed = &self.committed[index as usize];
         let end = Offset(committed.len() as i64);
         assert!(
-            partition.log.log_end_offset() >= end,
+            partition.log().log_end_offset() >= end,
             "committed records are lost"
         );
         assert_eq!(
-            entries(&partition.log, Offset(0), end),
+            entries(&partition.log(), Offset(0), end),
             *committed,
             "another past"
         );
@@ -570,7 +570,7 @@ impl World {
                 broker.epoch.0,
                 broker.applied,
                 partition.leadership(),
-                partition.log.log_end_offset(),
+                partition.log().log_end_offset(),
                 partition.high_watermark(),
                 fetching
             ))
@@ -592,9 +592,9 @@ impl World {
             let committed = &self.committed[index as usize];
             for broker in &self.brokers {
                 let partition = broker.partition(index).expect("it is up");
-                let end = partition.log.log_end_offset();
+                let end = partition.log().log_end_offset();
                 assert_eq!(
-                    entries(&partition.log, Offset(0), end),
+                    entries(&partition.log(), Offset(0), end),
                     *committed,
                     "replicas differ"
                 );
