@@ -11,7 +11,7 @@ use super::by_topic::by_topic;
 use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error};
-use crate::log::LogDir;
+use crate::log::{LogDir, can_have_future};
 use crate::partition::{LogDirRefused, MoveRefused};
 use crate::types::{ErrorCode, TopicPartition};
 
@@ -54,6 +54,9 @@ fn move_to(
     topic_partition: TopicPartition,
     dir: Result<Arc<LogDir>, LogDirRefused>,
 ) -> Result<(), ErrorCode> {
+    if !can_have_future(&topic_partition) {
+        return Err(ErrorCode::InvalidTopicException);
+    }
     let dir = dir.map_err(|refused| match refused {
         LogDirRefused::Unknown => ErrorCode::LogDirNotFound,
         LogDirRefused::Offline => ErrorCode::KafkaStorageError,

@@ -11,7 +11,8 @@
 //!    appended to it: leader epochs tell, as between a follower and its leader.
 //! 2. It takes the place under the locks of both writers, when it has all that the other has: what
 //!    is appended goes to the one or to the other. Nothing waits for the disk there.
-//! 3. Its log start offset is then the other's, and so on disk since before.
+//! 3. Its log start offset is then the other's, and so on disk since before. It may be larger: what
+//!    a crash took back in the other's directory was deleted all the same.
 //!
 //! What a crash leaves:
 //!
@@ -285,7 +286,7 @@ impl Replacing<'_> {
             .check_open(&of_current)
             .map_err(MoveError::Current)?;
         if !future.is_beginning_of(current)
-            || future.log_start_offset() != current.log_start_offset()
+            || future.log_start_offset() < current.log_start_offset()
         {
             return Ok(false);
         }

@@ -59,6 +59,7 @@ pub use log::{
 };
 pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
 pub use meta_properties::MetaProperties;
+pub use names::can_have_future;
 pub use txn_index::AbortedTxn;
 
 #[cfg(test)]

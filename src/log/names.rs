@@ -138,6 +138,11 @@ pub(super) fn stray_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
     suffixed_dir(topic_partition, id, STRAY)
 }
 
+/// Whether the name of a future log would be one that a file may have.
+pub fn can_have_future(topic_partition: &TopicPartition) -> bool {
+    future_dir(topic_partition, Uuid::nil()).len() <= 255
+}
+
 /// The name of a log that is to take the place of one in another directory. It is not cut: the
 /// topic must be found in it again.
 pub(super) fn future_dir(topic_partition: &TopicPartition, id: Uuid) -> String {

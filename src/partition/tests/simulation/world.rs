@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Random;
-use super::broker::{Entry, ManualClock, SimBroker, entries, node_config};
+use super::broker::{DIRS, Entry, ManualClock, SimBroker, entries, node_config};
 use super::controller::{Controller, PARTITIONS};
 use crate::host::Clock;
 use crate::log::Origin;
@@ -29,6 +29,7 @@ pub struct Counts {
     power_cuts: usize,
     cuts: usize,
     joins: usize,
+    moves: usize,
 }
 
 impl Counts {
@@ -39,6 +40,7 @@ impl Counts {
         self.power_cuts += other.power_cuts;
         self.cuts += other.cuts;
         self.joins += other.joins;
+        self.moves += other.moves;
     }
 
     pub fn assert_rich(&self) {
@@ -49,6 +51,7 @@ impl Counts {
             self.power_cuts,
             self.cuts,
             self.joins,
+            self.moves,
         ];
         assert!(all.iter().all(|count| *count > 40), "{self:?}");
     }
@@ -143,6 +146,9 @@ impl World {
 
     fn step(&mut self) {
         let at = self.random.below(BROKERS);
+        if self.random.one_in(5) {
+            self.move_on(at);
+        }
         match self.random.below(100) {
             0..15 => self.produce(at),
             15..40 => self.fetch(at),
@@ -154,12 +160,28 @@ impl World {
                 self.brokers[at].checkpoint(flushes);
             }
             96..97 => self.crash(at),
-            97..99 => self.start(at),
+            97..98 => self.start(at),
+            98..99 => {
+                self.start(at);
+                let index = self.random.below(PARTITIONS as usize) as i32;
+                let to = self.random.below(DIRS.len());
+                self.brokers[at].move_replica(index, to);
+            }
             _ => {
                 let index = self.random.below(PARTITIONS as usize) as i32;
                 self.controller.move_leader(index, at as i32);
             }
         }
+    }
+
+    /// Works at a replica that is being moved to another directory.
+    fn move_on(&mut self, at: usize) -> Option<Duration> {
+        let broker = &self.brokers[at];
+        let places = || (0..PARTITIONS).map(|index| broker.place(index));
+        let before: Vec<_> = places().collect();
+        let rest = broker.move_on();
+        self.counts.moves += places().zip(before).filter(|(is, was)| is != was).count();
+        rest
     }
 
     fn number(&mut self) -> u64 {
@@ -553,6 +575,11 @@ impl World {
             }
             self.check();
         }
+        for at in 0..BROKERS {
+            while self.move_on(at).is_some() {
+                self.clock.add_ms(50);
+            }
+        }
         self.check_healed();
     }
 
@@ -592,6 +619,11 @@ impl World {
             let committed = &self.committed[index as usize];
             for broker in &self.brokers {
                 let partition = broker.partition(index).expect("it is up");
+                let dirs = broker.partitions.as_ref().expect("it is up").log_dirs();
+                let name = &partition.topic_partition;
+                let places = dirs.iter().filter(|dir| dir.log(name).is_some());
+                assert_eq!(places.count(), 1, "one log of a name");
+                assert!(dirs.iter().all(|dir| dir.future_logs().is_empty()));
                 let end = partition.log().log_end_offset();
                 assert_eq!(
                     entries(&partition.log(), Offset(0), end),
