@@ -31,7 +31,7 @@ use bytes::{Bytes, BytesMut};
 use parking_lot::MutexGuard;
 
 use crate::host::random;
-use crate::record::{Batch, BatchError, Batches};
+use crate::record::{Batch, BatchError, Batches, HEADER_BYTES};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
 use super::config::LogConfig;
@@ -149,8 +149,28 @@ impl Log {
         Ok(copied)
     }
 
+    /// Whether all that is in this log is in `other` too. Epochs alone do not tell: a leader that
+    /// lost its log may have gone on in the same epoch.
+    pub fn is_part_of(&self, other: &Log) -> bool {
+        let end = self.log_end_offset();
+        if self.log_start_offset() == end {
+            return true;
+        }
+        let last = end.plus(-1);
+        let own = self.header_at(last);
+        self.is_beginning_of(other) && own.is_some() && own == other.header_at(last)
+    }
+
+    /// Of the batch that holds `offset`; its checksum stands for the records.
+    fn header_at(&self, offset: Offset) -> Option<[u8; HEADER_BYTES]> {
+        let slice = self.read(offset, 1, self.log_end_offset(), true).ok()?;
+        let mut header = [0; HEADER_BYTES];
+        let read_bytes = slice.file?.read_at(&mut header, slice.position).ok()?;
+        (read_bytes == HEADER_BYTES).then_some(header)
+    }
+
     /// As a leader tells of a follower's log.
-    pub fn is_beginning_of(&self, current: &Log) -> bool {
+    fn is_beginning_of(&self, current: &Log) -> bool {
         let end = self.log_end_offset();
         match self.latest_epoch() {
             None => end <= current.log_end_offset(),

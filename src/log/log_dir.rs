@@ -18,9 +18,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 
 use crate::host::disk::DirLock;
 use crate::host::{Disk, Space, random};
@@ -32,6 +29,7 @@ use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
+use super::in_parallel::in_parallel;
 use super::log::{Deletion, Log};
 use super::meta_properties::{self, MetaProperties};
 use super::names::{self, DirName};
@@ -571,31 +569,4 @@ impl Drop for LogDir {
         self.core.logs.lock().clear();
         self.core.futures.lock().clear();
     }
-}
-
-/// `work` on every item, on up to `threads` threads; the results in the items' order.
-fn in_parallel<T: Sync, R: Send>(
-    threads: usize,
-    items: &[T],
-    work: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    let run = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else { return };
-            let result = work(item);
-            results.lock().push((at, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, items.len().max(1)) {
-            scope.spawn(run);
-        }
-        run();
-    });
-    let mut results = results.into_inner();
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
 }

@@ -20,6 +20,7 @@ mod flush;
 
 mod flush_many;
 mod future;
+mod in_parallel;
 mod inventory;
 #[allow(clippy::module_inception)]
 mod log;

@@ -32,11 +32,8 @@ impl Found {
     /// Whether nothing is lost with it while there is `log`: it is empty, or a part of that one, as
     /// the old log of a moved replica is.
     pub fn has_nothing_beside(&self, log: Option<&Arc<Log>>) -> bool {
-        let is_part_of = |log: &Arc<Log>| {
-            self.log.topic_id() == log.topic_id()
-                && self.log.latest_epoch().is_some()
-                && self.log.is_beginning_of(log)
-        };
+        let is_part_of =
+            |log: &Arc<Log>| self.log.topic_id() == log.topic_id() && self.log.is_part_of(log);
         self.log.log_end_offset() == Offset::ZERO || log.is_some_and(is_part_of)
     }
 }

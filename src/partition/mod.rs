@@ -4,6 +4,7 @@
 mod effective;
 mod fetcher;
 mod fetchers;
+mod flush_ms;
 mod follower;
 mod found;
 mod isr_changes;

@@ -229,6 +229,10 @@ impl Partitions {
             let is_elsewhere = !Arc::ptr_eq(&log_dir, &partition.log_dir());
             let is_first = self.moves.get(topic_partition).is_none();
             if is_own && is_elsewhere && is_first && !is_new {
+                if let Err(error) = self.make_part_of(&log, &partition.log()) {
+                    tracing::error!(%topic_partition, "a move does not go on: {error}");
+                    continue;
+                }
                 self.moves.begin(partition, &log_dir, log);
             } else if is_own && is_new && log.log_end_offset() > Offset::ZERO {
                 // The log that it was copied from is gone: nobody has given up these records.
@@ -240,6 +244,15 @@ impl Partitions {
                 self.delete_future(&log_dir, topic_partition);
             }
         }
+    }
+
+    /// A crash may have taken records from the log to move that were copied before.
+    fn make_part_of(&self, future: &Log, current: &Log) -> Result<(), LogError> {
+        if future.is_part_of(current) {
+            return Ok(());
+        }
+        let start = current.log_start_offset();
+        future.truncate_fully_and_start_at(start, self.clock.now_ms())
     }
 
     /// Tells when there is a move to work at.
