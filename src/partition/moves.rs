@@ -8,8 +8,8 @@
 //! ```
 //!
 //! 1. A replica has one move at most. `changing` is held while one is begun or given up.
-//! 2. One thread at a time works at a move, a part of it. Who gives the move up waits for the end of
-//!    that part, and what it finds then is either a move or a moved replica.
+//! 2. One thread at a time works at a move, a part of it. Who gives the move up waits for the end
+//!    of that part, and what it finds then is either a move or a moved replica.
 //! 3. All that there is to know of a move is in the directories: a future log that is found at the
 //!    start is one to go on with.
 //! 4. When the replica's new log takes the place, what recovery needs of it is on disk: all but the

@@ -79,7 +79,9 @@ impl Throttles {
         };
         let leader_replication_throttled_rate = rate(LEADER_RATE);
         let follower_replication_throttled_rate = rate(FOLLOWER_RATE);
-        self.alter_log_dirs.set(rate(ALTER_LOG_DIRS_RATE), now);
+        let replica_alter_log_dirs_io_max_bytes_per_second = rate(ALTER_LOG_DIRS_RATE);
+        self.alter_log_dirs
+            .set(replica_alter_log_dirs_io_max_bytes_per_second, now);
         self.leader.set(leader_replication_throttled_rate, now);
         self.follower.set(follower_replication_throttled_rate, now);
     }
