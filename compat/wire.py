@@ -177,3 +177,41 @@ class Connection:
         answer = self.call(80, 0, body)
         answer.take(">i")
         return answer.take(">h"), answer.text()
+
+    def alter_log_dirs(self, dirs):
+        """`dirs`: [(path, {topic: [partition, ...]}), ...]; [((topic, partition), code), ...]"""
+        rows = [
+            text(path) + array([
+                text(name) + int32s(indexes) + b"\0" for name, indexes in topics.items()]) + b"\0"
+            for path, topics in dirs]
+        answer = self.call(34, 2, array(rows) + b"\0")
+        answer.take(">i")
+
+        def partition():
+            return (answer.take(">i"), answer.take(">h"))
+
+        return [
+            ((name, index), code)
+            for name, rows in answer.by_topic(partition) for index, code in rows]
+
+    def describe_log_dirs(self):
+        """{path: (code, {(topic, partition): (bytes, lag, is_future)})}"""
+        answer = self.call(35, 4, array(None) + b"\0")
+        answer.take(">i")
+        code = answer.take(">h")
+        if code:
+            raise RuntimeError(f"DescribeLogDirs: {code}")
+
+        def partition():
+            return tuple(answer.take(form) for form in (">i", ">q", ">q", ">?"))
+
+        def log_dir():
+            code, path = answer.take(">h"), answer.text()
+            topics = answer.by_topic(partition)
+            answer.take(">q")
+            answer.take(">q")
+            answer.tags()
+            return path, (code, {
+                (name, index): rest for name, rows in topics for index, *rest in rows})
+
+        return dict(answer.array(log_dir))

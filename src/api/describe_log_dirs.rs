@@ -11,9 +11,12 @@ use kafka_protocol::messages::describe_log_dirs_response::{
 use super::codec::Handled;
 use super::context::Context;
 use super::view;
-use crate::log::LogDir;
+use crate::log::{Log, LogDir};
 use crate::types::{ErrorCode, TopicName};
 use crate::wire::Value;
+
+/// The lag of a log whose partition is not here.
+const UNKNOWN_LAG: i64 = -1;
 
 pub fn handle(
     context: Context,
@@ -95,10 +98,20 @@ type Asked = HashMap<String, HashSet<i32>>;
 fn results(context: &Context, asked: Option<Asked>) -> Vec<DescribeLogDirsResult> {
     // Sizes of many partitions are a walk over files' sizes in memory, space is a system call.
     let dirs = context.node.partitions.log_dirs().iter();
-    dirs.map(|dir| describe(dir, asked.as_ref())).collect()
+    dirs.map(|dir| describe(context, dir, asked.as_ref()))
+        .collect()
 }
 
-fn describe(dir: &LogDir, asked: Option<&Asked>) -> DescribeLogDirsResult {
+/// How many offsets a log that is to take the place of another has still to copy.
+fn lag_of_future(context: &Context, future: &Log) -> i64 {
+    let index = future.topic_partition().partition;
+    let partition = context.node.partitions.get(future.topic_id(), index);
+    partition.map_or(UNKNOWN_LAG, |partition| {
+        partition.log().log_end_offset().0 - future.log_end_offset().0
+    })
+}
+
+fn describe(context: &Context, dir: &LogDir, asked: Option<&Asked>) -> DescribeLogDirsResult {
     let result =
         DescribeLogDirsResult::default().with_log_dir(view::text(&dir.path().to_string_lossy()));
     let space = match (dir.offline_reason(), dir.space()) {
@@ -112,16 +125,23 @@ fn describe(dir: &LogDir, asked: Option<&Asked>) -> DescribeLogDirsResult {
             .is_some_and(|partitions| partitions.contains(&partition)),
     };
     let mut topics: BTreeMap<TopicName, Vec<DescribeLogDirsPartition>> = BTreeMap::new();
-    for log in dir.logs() {
+    let current = dir.logs().into_iter().map(|log| (log, false));
+    let future = dir.future_logs().into_iter().map(|log| (log, true));
+    for (log, is_future) in current.chain(future) {
         let topic_partition = log.topic_partition();
         if !is_asked(&topic_partition.topic, topic_partition.partition) {
             continue;
         }
         // The leader is at the end of its own log.
+        let lag = match is_future {
+            true => lag_of_future(context, &log),
+            false => 0,
+        };
         let partition = DescribeLogDirsPartition::default()
             .with_partition_index(topic_partition.partition)
             .with_partition_size(log.size_bytes() as i64)
-            .with_offset_lag(0);
+            .with_offset_lag(lag)
+            .with_is_future_key(is_future);
         topics
             .entry(topic_partition.topic.clone())
             .or_default()

@@ -56,7 +56,7 @@ fn topic_error(node: &Node, topic: &str) -> Option<(ErrorCode, String)> {
 fn producers(node: &Node, topic: &str, partition: i32) -> Result<Vec<ProducerState>, ErrorCode> {
     let partition = node.partition_by_name(topic, partition)?;
     partition.check_leader(LeaderEpoch::NONE.0)?;
-    let active = partition.log.active_producers();
+    let active = partition.log().active_producers();
     Ok(active.iter().map(state).collect())
 }
 

@@ -18,7 +18,7 @@ use super::leader_hint::LeaderHints;
 use super::read_replica::ReadReplicas;
 use super::{Node, error};
 use crate::host::random;
-use crate::log::LogSlice;
+use crate::log::{Log, LogError, LogSlice, ReadError};
 use crate::machine::fetch_session::{
     self, FetchPosition, FetchTarget, NO_SESSION, PartitionKey, Told,
 };
@@ -225,17 +225,21 @@ impl Fetch {
         };
         let room_bytes = before.room_bytes.min(i64::from(position.max_bytes));
         let is_first = before.bytes == 0;
-        match partition.read(
-            position.fetch_offset,
-            room_bytes.max(0) as u32,
-            up_to,
-            is_first,
-        ) {
+        let from = position.fetch_offset;
+        // Both from one log: another may take its place.
+        let read = partition.on_log(|log| {
+            let slice = log.read(from, room_bytes.max(0) as u32, up_to, is_first)?;
+            let aborted = self.aborted(log, from, &slice, up_to)?;
+            Ok::<_, ReadError>((slice, aborted))
+        });
+        match read {
             // Kafka looks at the limits when there is something to read.
-            Ok(_) if room_bytes < 0 && position.fetch_offset < up_to => {
-                failed(ErrorCode::UnknownServerError)
-            }
-            Ok(slice) => self.with_records(partition, position.fetch_offset, up_to, slice, fetched),
+            Ok(_) if room_bytes < 0 && from < up_to => failed(ErrorCode::UnknownServerError),
+            Ok((slice, aborted)) => FetchedPartition {
+                aborted_transactions: aborted.or(fetched.aborted_transactions),
+                records: Some(slice),
+                ..fetched
+            },
             Err(error) => failed(error::of_read(&partition.topic_partition, &error)),
         }
     }
@@ -299,32 +303,23 @@ impl Fetch {
         }
     }
 
-    fn with_records(
+    /// What a consumer that reads committed records only has to leave out of `slice`.
+    fn aborted(
         &self,
-        partition: &Partition,
+        log: &Log,
         from: Offset,
+        slice: &LogSlice,
         up_to: Offset,
-        slice: LogSlice,
-        fetched: FetchedPartition,
-    ) -> FetchedPartition {
-        let mut fetched = fetched;
-        if self.read_committed {
-            match partition.log.aborted_transactions(from, &slice, up_to) {
-                Ok(aborted) => {
-                    let entries = aborted.iter().map(|txn| AbortedTransaction {
-                        producer_id: txn.producer_id.0,
-                        first_offset: txn.first_offset,
-                    });
-                    fetched.aborted_transactions = Some(entries.collect());
-                }
-                Err(error) => {
-                    let error = error::of_log(&partition.topic_partition, &error);
-                    return FetchedPartition::failed(fetched.partition, error);
-                }
-            }
+    ) -> Result<Option<Vec<AbortedTransaction>>, LogError> {
+        if !self.read_committed {
+            return Ok(None);
         }
-        fetched.records = Some(slice);
-        fetched
+        let aborted = log.aborted_transactions(from, slice, up_to)?;
+        let entries = aborted.iter().map(|txn| AbortedTransaction {
+            producer_id: txn.producer_id.0,
+            first_offset: txn.first_offset,
+        });
+        Ok(Some(entries.collect()))
     }
 
     fn failed(&self, partition: &Partition, error: ErrorCode) -> FetchedPartition {

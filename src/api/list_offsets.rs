@@ -9,7 +9,7 @@ use super::by_topic::by_topic;
 use super::codec::Handled;
 use super::context::Context;
 use super::{Node, error};
-use crate::log::TimestampOffset;
+use crate::log::{Log, TimestampOffset};
 use crate::partition::Partition;
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs};
 
@@ -157,20 +157,21 @@ fn list(
     match wanted.timestamp {
         LATEST => match not_available {
             Some(error) => Err(error),
-            None => at(end, partition.log.latest_epoch()),
+            None => at(end, partition.log().latest_epoch()),
         },
         EARLIEST | EARLIEST_LOCAL => {
             let start = watermarks.log_start_offset;
-            at(start, partition.log.epoch_at(start))
+            at(start, partition.log().epoch_at(start))
         }
         // Nothing is tiered, and nothing waits to be.
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => at(Offset::NONE, None),
         MAX_TIMESTAMP => {
-            let found = partition.log.offset_of_max_timestamp();
+            let found = partition.on_log(Log::offset_of_max_timestamp);
             below(end, &partition, found, not_available)
         }
         timestamp => {
-            let found = partition.log.offset_for_timestamp(TimestampMs(timestamp));
+            let timestamp = TimestampMs(timestamp);
+            let found = partition.on_log(|log| log.offset_for_timestamp(timestamp));
             below(end, &partition, found, not_available)
         }
     }

@@ -137,6 +137,7 @@ apis! {
     31 DeleteAcls              delete_acls               1 1 3  Alone Short;
     32 DescribeConfigs         describe_configs          1 1 4  Alone Long;
     33 AlterConfigs            alter_configs             0 0 2  Alone Long;
+    34 AlterReplicaLogDirs     alter_replica_log_dirs    1 1 2  Alone Long;
     35 DescribeLogDirs         describe_log_dirs         1 1 5  Alone Long, values from 5;
     36 SaslAuthenticate        sasl_authenticate         0 0 2  Alone Short;
     37 CreatePartitions        create_partitions         0 0 3  Alone Long;

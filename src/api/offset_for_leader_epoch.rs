@@ -43,7 +43,7 @@ fn end_offset(
     let partition = node.partition_by_name(topic, wanted.partition)?;
     partition.check_leader(wanted.current_leader_epoch)?;
     let found = partition
-        .log
+        .log()
         .end_offset_for_epoch(LeaderEpoch(wanted.leader_epoch));
     Ok(found.unwrap_or((LeaderEpoch::NONE, Offset::NONE)))
 }

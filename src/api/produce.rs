@@ -346,7 +346,7 @@ impl Append {
             .with_error_message(rejected.message.as_deref().map(view::text));
         let mut failed = failed(response, rejected.error);
         if rejected.has_log_start_offset {
-            failed.response.log_start_offset = partition.log.log_start_offset().0;
+            failed.response.log_start_offset = partition.log().log_start_offset().0;
         }
         failed
     }
@@ -359,7 +359,7 @@ impl Append {
     ) -> AppendedPartition {
         let mut failed = failed(response, error);
         if tells_log_start(error) {
-            failed.response.log_start_offset = partition.log.log_start_offset().0;
+            failed.response.log_start_offset = partition.log().log_start_offset().0;
         }
         failed
     }

@@ -162,7 +162,7 @@ async fn verify(
         producer_id: commit.producer_id,
         producer_epoch: commit.producer_epoch,
     };
-    let known = found.log.producer_txn(producer.producer_id);
+    let known = found.log().producer_txn(producer.producer_id);
     if known.producer_epoch > producer.producer_epoch {
         return Err(ErrorCode::InvalidProducerEpoch);
     }

@@ -266,7 +266,7 @@ pub async fn verify(context: &Context, request: &ProduceRequest) -> Verdicts {
     }
     let mut unknown = BTreeSet::new();
     for (partition, producer) in &found {
-        let known = partition.log.producer_txn(producer.producer_id);
+        let known = partition.log().producer_txn(producer.producer_id);
         let at = partition.topic_partition.clone();
         if !(known.is_open && known.producer_epoch == producer.producer_epoch) {
             unknown.insert(at.clone());

@@ -12,16 +12,17 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::moves;
 use super::transactions::transaction_config;
 use crate::api::{CONSUMER_OFFSETS, Node, TRANSACTION_STATE};
 use crate::config::NodeConfig;
 use crate::coordinator::group::group_config;
 use crate::host::tasks;
-use crate::log::{Cleaner, CleanerLimits, Log};
+use crate::log::{Cleaner, CleanerLimits, Log, LogError};
 use crate::metadata::{ConfigResource, ConfigResourceType, MetadataImage};
 use crate::partition::{Partitions, overrides_of};
 use crate::quorum::{Change, Subscription};
-use crate::types::{BrokerId, Offset, TopicId, TopicName};
+use crate::types::{BrokerId, TopicId, TopicName};
 
 /// How often files whose time has come are looked for.
 const DELETION_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,7 +73,7 @@ impl Background {
         let flush_ms = log
             .log_flush_scheduler_interval_ms
             .min(FLUSH_INTERVAL_MS_MAX);
-        let tasks = vec![
+        let mut tasks = vec![
             tasks::spawn(until(
                 stopping.clone(),
                 follow(node.clone(), image, changes),
@@ -97,6 +98,7 @@ impl Background {
                 node.partitions.run_deletions(node.clock.now_ms())
             }),
         ];
+        tasks.extend(moves::start(node, stopping));
         Background { tasks }
     }
 
@@ -230,9 +232,13 @@ async fn flush_rolled(node: Arc<Node>, mut rolled: mpsc::UnboundedReceiver<Arc<L
         let node = node.clone();
         let flushed = tasks::spawn_blocking(move || {
             for log in logs {
-                if let Err(error) = log.checkpoint() {
-                    let topic_partition = log.topic_partition();
-                    tracing::error!(%topic_partition, "flush failed: {error}");
+                match log.checkpoint() {
+                    // Deleted meanwhile, or moved.
+                    Ok(()) | Err(LogError::Closed { .. }) => {}
+                    Err(error) => {
+                        let topic_partition = log.topic_partition();
+                        tracing::error!(%topic_partition, "flush failed: {error}");
+                    }
                 }
             }
             write_recovery_points(&node);
@@ -340,15 +346,14 @@ fn clean_next(node: &Node, cleaner: &Cleaner, stopping: &watch::Receiver<bool>) 
     let partitions = node.partitions.all();
     let logs = partitions
         .iter()
-        .map(|partition| (partition.log.clone(), partition.high_watermark()));
+        .map(|partition| (Arc::clone(&partition.log()), partition.high_watermark()));
     let Some((log, result)) = cleaner.clean_next(logs, &limits) else {
         return false;
     };
-    let of_log = partitions.iter().find(|p| Arc::ptr_eq(&p.log, &log));
+    let of_log = partitions.iter().find(|p| Arc::ptr_eq(&p.log(), &log));
     if let (Some(partition), Ok(cleaned)) = (of_log, result) {
         for deletion in cleaned.deletions {
-            node.partitions
-                .delete_later(partition.log_dir.clone(), deletion);
+            node.partitions.delete_later(partition.log_dir(), deletion);
         }
     }
     true
@@ -357,15 +362,15 @@ fn clean_next(node: &Node, cleaner: &Cleaner, stopping: &watch::Receiver<bool>) 
 fn apply_retention(node: &Node) {
     let now = node.clock.now_ms();
     for partition in node.partitions.all() {
+        let log_dir = partition.log_dir();
         match partition
-            .log
+            .log()
             .apply_retention(now, partition.high_watermark())
         {
             Ok(Some(deletion)) => {
-                node.partitions
-                    .delete_later(partition.log_dir.clone(), deletion);
+                node.partitions.delete_later(log_dir, deletion);
             }
-            Ok(None) => {}
+            Ok(None) | Err(LogError::Closed { .. }) => {}
             Err(error) => {
                 let topic_partition = &partition.topic_partition;
                 tracing::error!(%topic_partition, "retention failed: {error}");
@@ -388,21 +393,8 @@ fn checkpoint(node: &Node) {
 }
 
 pub fn write_high_watermarks(partitions: &Partitions) {
-    let all = partitions.all();
     for dir in partitions.log_dirs() {
-        let here = all
-            .iter()
-            .filter(|partition| Arc::ptr_eq(&partition.log_dir, dir));
-        let high_watermarks: Vec<_> = here
-            .map(|partition| {
-                (
-                    partition.topic_partition.clone(),
-                    partition.high_watermark(),
-                )
-            })
-            .filter(|(_, high_watermark)| *high_watermark > Offset::ZERO)
-            .collect();
-        if let Err(error) = dir.write_high_watermarks(&high_watermarks) {
+        if let Err(error) = partitions.write_high_watermarks(dir) {
             tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
         }
     }
@@ -411,6 +403,6 @@ pub fn write_high_watermarks(partitions: &Partitions) {
 fn expire_producers(node: &Node) {
     let now = node.clock.now_ms();
     for partition in node.partitions.all() {
-        partition.log.expire_producers(now);
+        partition.log().expire_producers(now);
     }
 }

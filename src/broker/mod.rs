@@ -17,6 +17,7 @@ mod error;
 mod kafka_directory;
 mod lifecycle;
 mod log_output;
+mod moves;
 mod registration;
 mod role;
 mod start;

@@ -7,17 +7,14 @@
 //! ```
 //!
 //! Throttles are set with --throttle and taken away by --verify once all is done. Moves between the
-//! log directories of a broker are refused.
+//! log directories of a broker are in `reassign_log_dirs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use kafka_protocol::messages::alter_partition_reassignments_request::{
     ReassignablePartition, ReassignableTopic,
 };
 use kafka_protocol::messages::{AlterPartitionReassignmentsRequest, BrokerId, TopicName};
-use serde::Deserialize;
-use serde_json::json;
 
 use super::admin::{
     Admin, AdminError, AlterOp, Answer, Resource, ResourceKind, check, text as wire_text,
@@ -26,8 +23,9 @@ use super::common::{help_or_version, require};
 use super::exit::{Done, Exit};
 use super::io::Io;
 use super::options::{HELP, Opt, Options, VERSION, flag, text, typed};
+use super::reassign_log_dirs;
+use super::reassign_plan::{Plan, Topics, failed, plan_json, read_json, read_plan};
 use super::settings::Settings;
-use crate::host::{Disk, RealDisk};
 
 const PURPOSE: &str = "This tool helps to move topic partitions between replicas.";
 
@@ -84,7 +82,7 @@ const OPTIONS: &[Opt] = &[
         "replica-alter-log-dirs-throttle",
         "Long",
         "throttle",
-        "Accepted; no effect.",
+        "Bytes a second between the log directories of a broker.",
     ),
     typed("timeout", "Long", "timeout", "Accepted; no effect.").or("10000"),
     flag("additional", "Even if others are under way."),
@@ -94,7 +92,7 @@ const OPTIONS: &[Opt] = &[
 ];
 
 const ACTIONS: [&str; 5] = ["generate", "execute", "verify", "cancel", "list"];
-const FAILED: &str = "org.apache.kafka.tools.AdminCommandFailedException";
+
 const RATES: [&str; 2] = [
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
@@ -103,32 +101,6 @@ const REPLICAS: [&str; 2] = [
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 ];
-
-#[derive(Debug, Deserialize)]
-struct File {
-    partitions: Vec<Row>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Row {
-    topic: String,
-    partition: i32,
-    replicas: Vec<i32>,
-    #[serde(default)]
-    log_dirs: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Topics {
-    topics: Vec<TopicRow>,
-}
-
-#[derive(Debug, Deserialize)]
-struct TopicRow {
-    topic: String,
-}
-
-type Plan = BTreeMap<(String, i32), Vec<i32>>;
 
 pub async fn run(io: &mut Io, args: &[String]) -> Done {
     if args.is_empty() {
@@ -198,72 +170,6 @@ impl From<super::options::OptionError> for Stop {
     }
 }
 
-/// What goes wrong once the tool runs is said on standard output.
-fn failed(text: &str) -> Exit {
-    Exit::output(format!("Error: {text}\n{FAILED}: {text}\n"))
-}
-
-fn read_json<T: for<'a> Deserialize<'a>>(path: &str) -> Result<T, Exit> {
-    let bytes = RealDisk.read(Path::new(path)).map_err(|_| {
-        Exit::output(format!(
-            "Error: {path}\njava.nio.file.NoSuchFileException: {path}\n"
-        ))
-    })?;
-    serde_json::from_slice(&bytes).map_err(|error| failed(&error.to_string()))
-}
-
-fn read_plan(options: &Options) -> Result<Plan, Exit> {
-    let path = options.one("reassignment-json-file")?.unwrap_or_default();
-    let file: File = read_json(path)?;
-    if file.partitions.is_empty() {
-        return Err(failed("Partition reassignment list cannot be empty"));
-    }
-    let mut plan = Plan::new();
-    for row in file.partitions {
-        let (topic, partition) = (row.topic, row.partition);
-        if row.replicas.is_empty() {
-            let text = "Partition replica list cannot be empty";
-            return Err(failed(text));
-        }
-        if row.log_dirs.iter().any(|dir| dir != "any") {
-            return Err(Exit::error(
-                "klamm: moves between log directories (log_dirs) are not supported yet",
-            ));
-        }
-        let unique: BTreeSet<i32> = row.replicas.iter().copied().collect();
-        if unique.len() != row.replicas.len() {
-            let text = "Partition replica lists may not contain duplicate entries";
-            return Err(failed(&format!("{text}: {topic}-{partition}")));
-        }
-        if plan
-            .insert((topic.clone(), partition), row.replicas)
-            .is_some()
-        {
-            let text = "Partition reassignment contains duplicate topic partitions";
-            return Err(failed(&format!("{text}: {topic}-{partition}")));
-        }
-    }
-    Ok(plan)
-}
-
-/// A plan as JSON, in Kafka's order of fields.
-fn plan_json(plan: &Plan, dirs: impl Fn(&str, i32, i32) -> String) -> String {
-    let rows = plan.iter().map(|((topic, partition), replicas)| {
-        let ids: Vec<String> = replicas.iter().map(i32::to_string).collect();
-        let dirs = replicas
-            .iter()
-            .map(|id| json!(dirs(topic, *partition, *id)).to_string());
-        format!(
-            "{{\"topic\":{},\"partition\":{partition},\"replicas\":[{}],\"log_dirs\":[{}]}}",
-            json!(topic),
-            ids.join(","),
-            dirs.collect::<Vec<_>>().join(",")
-        )
-    });
-    let rows: Vec<String> = rows.collect();
-    format!("{{\"version\":1,\"partitions\":[{}]}}", rows.join(","))
-}
-
 /// The replicas as they are, and their directories.
 async fn current_json(admin: &Admin, current: &Plan) -> Answer<String> {
     let mut dirs: BTreeMap<(String, i32, i32), String> = BTreeMap::new();
@@ -323,7 +229,7 @@ async fn generate(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), S
 }
 
 async fn execute(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), Stop> {
-    let plan = read_plan(options)?;
+    let (plan, moves) = read_plan(options)?;
     let cluster = admin.describe_cluster(false).await?;
     let unknown = plan
         .values()
@@ -357,14 +263,26 @@ async fn execute(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), St
     io.line("Current partition replica assignment\n");
     io.line(current_json(admin, &before).await?);
     io.line("\nSave this to use as the --reassignment-json-file option during rollback");
-    if let Some(rate) = options.number::<i64>("throttle")? {
+    let rates = [
+        options.number::<i64>("throttle")?,
+        options.number::<i64>("replica-alter-log-dirs-throttle")?,
+    ];
+    if rates.iter().any(Option::is_some) {
         io.line(
             "Warning: You must run --verify periodically, until the reassignment completes, to \
              ensure the throttle is removed.",
         );
+    }
+    if let Some(rate) = rates[0] {
         throttle(admin, &plan, &before, rate).await?;
         io.line(format!(
             "The inter-broker throttle limit was set to {rate} B/s"
+        ));
+    }
+    if let Some(rate) = rates[1] {
+        reassign_log_dirs::throttle(admin, &moves, rate).await?;
+        io.line(format!(
+            "The replica-alter-dir throttle limit was set to {rate} B/s"
         ));
     }
     alter(admin, &plan, true).await?;
@@ -377,6 +295,7 @@ async fn execute(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), St
     io.line(format!(
         "Successfully started partition reassignment{plural} for {names}"
     ));
+    reassign_log_dirs::execute(io, admin, &moves).await?;
     Ok(())
 }
 
@@ -446,7 +365,7 @@ fn broker(id: i32) -> Resource {
 }
 
 async fn verify(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), Stop> {
-    let plan = read_plan(options)?;
+    let (plan, moves) = read_plan(options)?;
     let running = admin.list_reassignments(None).await?;
     let topics: BTreeSet<String> = plan.keys().map(|(topic, _)| topic.clone()).collect();
     let known = admin.list_topics().await?;
@@ -480,8 +399,11 @@ async fn verify(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), Sto
             ));
         }
     }
+    is_running |= reassign_log_dirs::verify(io, admin, &moves).await;
     if !is_running && !options.has("preserve-throttles") {
-        io.line("");
+        if moves.is_empty() {
+            io.line("");
+        }
         clear_throttles(io, admin, &plan, &known).await?;
     }
     Ok(())
@@ -505,7 +427,8 @@ async fn clear_throttles(
     let delete = |name: &&str| AlterOp::Delete {
         name: (*name).to_owned(),
     };
-    let rates: Vec<AlterOp> = RATES.iter().map(delete).collect();
+    let mut rates: Vec<AlterOp> = RATES.iter().map(delete).collect();
+    rates.push(reassign_log_dirs::unthrottle());
     for id in ids
         .into_iter()
         .filter(|id| cluster.brokers.contains_key(id))
@@ -525,7 +448,7 @@ async fn clear_throttles(
 }
 
 async fn cancel(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), Stop> {
-    let plan = read_plan(options)?;
+    let (plan, moves) = read_plan(options)?;
     let running = admin.list_reassignments(None).await?;
     let active: Plan = plan
         .iter()
@@ -543,10 +466,16 @@ async fn cancel(io: &mut Io, admin: &Admin, options: &Options) -> Result<(), Sto
             "Successfully cancelled partition reassignment{plural} for: {names}"
         ));
     }
-    let _ = std::io::Write::write_all(
-        &mut io.out,
-        b"None of the specified partition moves are active.",
-    );
+    let cancelled = reassign_log_dirs::cancel(admin, &moves).await?;
+    if cancelled.is_empty() {
+        let none = b"None of the specified partition moves are active.";
+        let _ = std::io::Write::write_all(&mut io.out, none);
+    } else {
+        let names = cancelled.join(", ");
+        io.line(format!(
+            "Successfully cancelled replica log directory moves for: {names}"
+        ));
+    }
     if !options.has("preserve-throttles") {
         let topics: BTreeSet<String> = plan.keys().map(|(topic, _)| topic.clone()).collect();
         clear_throttles(io, admin, &plan, &topics).await?;

@@ -14,6 +14,6 @@ config_table! {
         => follower_replication_throttled_rate: Option<i64>,
         "How much a broker copies to throttled replicas that are not in sync.";
     Long "replica.alter.log.dirs.io.max.bytes.per.second" = null, [AtLeast(0)], Medium, PerBroker
-        no_effect "replicas do not move between directories yet",
+        => replica_alter_log_dirs_io_max_bytes_per_second: Option<i64>,
         "How much a broker copies between its directories.";
 }

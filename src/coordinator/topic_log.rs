@@ -130,9 +130,12 @@ impl CoordinatorLog for TopicLog {
 
     fn read(&self, partition: i32, from: Option<Offset>) -> Result<LogChunk, ErrorCode> {
         let partition = self.partition(partition)?;
-        let log = &partition.log;
-        let from = from.unwrap_or_else(|| log.log_start_offset());
-        read_chunk(log, from, self.load_buffer_bytes.max(1) as u32).map_err(|reason| {
+        let bytes_max = self.load_buffer_bytes.max(1) as u32;
+        let read = partition.on_log(|log| {
+            let from = from.unwrap_or_else(|| log.log_start_offset());
+            read_chunk(log, from, bytes_max)
+        });
+        read.map_err(|reason| {
             tracing::error!(topic_partition = %partition.topic_partition, "{reason}");
             ErrorCode::UnknownServerError
         })

@@ -12,6 +12,7 @@
 //! offset is written. The new segment's file is made by its first append, so a crash between the
 //! two leaves a segment that is the last again, which is fine.
 
+use std::borrow::BorrowMut;
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 
@@ -42,9 +43,10 @@ impl Log {
     /// Appends one checked batch: gives it offsets and the leader epoch.
     pub fn append_as_leader(
         &self,
-        mut batch: Batch,
+        mut batch: impl BorrowMut<Batch>,
         context: &AppendContext,
     ) -> Result<Appended, AppendError> {
+        let batch = batch.borrow_mut();
         let mut writer = self.writer.lock();
         self.check_open(&writer)?;
         if context.leader_epoch < writer.fenced_below {
@@ -63,9 +65,9 @@ impl Log {
         let header = &mut batch.header;
         header.base_offset = self.log_end_offset();
         header.leader_epoch = context.leader_epoch;
-        check_place(&batch)?;
+        check_place(batch)?;
         if batch.header.has_producer_id() {
-            let marker = read_marker(&batch)?;
+            let marker = read_marker(batch)?;
             if let Verdict::Duplicate(old) =
                 writer
                     .producers
@@ -86,7 +88,7 @@ impl Log {
         if context.origin == Origin::Client {
             self.dir.core.check_room(batch.size_bytes() as u64)?;
         }
-        let batches = std::slice::from_ref(&batch);
+        let batches = std::slice::from_ref(batch);
         self.append(&mut writer, &config, batches, context.now)
     }
 

@@ -28,6 +28,9 @@ pub(super) struct DirCore {
     pub files: Arc<FileCache>,
     pub path: PathBuf,
     pub logs: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
+    /// Logs that are to take the place of one in another directory. Their lines in the checkpoint
+    /// files are as those of the others: no directory has both of one name. Taken before `logs`.
+    pub futures: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
@@ -64,6 +67,7 @@ impl DirCore {
             files,
             path: path.to_owned(),
             logs: Mutex::new(BTreeMap::new()),
+            futures: Mutex::default(),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             offline: OnceLock::new(),
@@ -273,8 +277,29 @@ impl DirCore {
         self.logs.lock().len()
     }
 
-    pub fn all_logs(&self) -> Vec<Arc<Log>> {
+    pub fn current_logs(&self) -> Vec<Arc<Log>> {
         self.logs.lock().values().cloned().collect()
+    }
+
+    /// The future ones too.
+    pub fn all_logs(&self) -> Vec<Arc<Log>> {
+        let futures = self.futures.lock();
+        let logs = self.logs.lock();
+        logs.values().chain(futures.values()).cloned().collect()
+    }
+
+    /// Whether a line in a checkpoint file is of a log that is here.
+    pub fn has_log(&self, topic_partition: &TopicPartition) -> bool {
+        self.futures.lock().contains_key(topic_partition)
+            || self.logs.lock().contains_key(topic_partition)
+    }
+
+    /// The future log of this name is the current one from now on.
+    pub fn make_current(&self, topic_partition: &TopicPartition) {
+        let mut futures = self.futures.lock();
+        if let Some(log) = futures.remove(topic_partition) {
+            self.logs.lock().insert(topic_partition.clone(), log);
+        }
     }
 }
 

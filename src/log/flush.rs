@@ -45,7 +45,7 @@ impl Log {
         let dirty = {
             let mut writer = self.writer.lock();
             self.check_open(&writer)?;
-            if self.recovery_point() == self.log_end_offset() {
+            if self.recovery_point() == self.log_end_offset() && !writer.is_renamed {
                 return Ok(());
             }
             self.take_dirty(&mut writer, false)?
@@ -61,7 +61,7 @@ impl Log {
         let dirty = {
             let mut writer = self.writer.lock();
             self.check_open(&writer)?;
-            if writer.uncheckpointed_bytes == 0 {
+            if writer.uncheckpointed_bytes == 0 && !writer.is_renamed {
                 return Ok(());
             }
             self.prepare_stop(&mut writer)?;
@@ -94,6 +94,7 @@ impl Log {
         let end = self.log_end_offset();
         let view = self.view.lock();
         writer.uncheckpointed_bytes == 0
+            && !writer.is_renamed
             && self.recovery_point() == end
             && !view.epochs.is_dirty
             && (view.active().log_bytes == 0 || writer.snapshots.last() == Some(&end))
@@ -167,6 +168,7 @@ impl Log {
         writer.unsynced_from = active_base;
         writer.is_dir_dirty = false;
         writer.is_parent_dirty = false;
+        writer.is_renamed = false;
         Reach {
             to: self.log_end_offset(),
             active_base,

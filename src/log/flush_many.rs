@@ -91,7 +91,7 @@ impl Log {
         let mut writer = self.writer.lock();
         self.check_open(&writer)?;
         let has_nothing = match purpose {
-            Purpose::Checkpoint => writer.uncheckpointed_bytes == 0,
+            Purpose::Checkpoint => writer.uncheckpointed_bytes == 0 && !writer.is_renamed,
             Purpose::CleanStop => {
                 writer.is_closed = true;
                 self.is_stopped_cleanly(&writer)

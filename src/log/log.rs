@@ -159,6 +159,8 @@ pub(super) struct Writer {
     pub is_dir_dirty: bool,
     /// The directory's own name is not durable yet.
     pub is_parent_dirty: bool,
+    /// The directory was given another name, and its parent was not synced since.
+    pub is_renamed: bool,
     /// The base offset of the first segment whose indexes are not synced.
     pub unsynced_from: Offset,
     /// Producer snapshots that are not at a segment's base offset, ascending.
@@ -177,6 +179,7 @@ impl Writer {
             uncheckpointed_bytes: 0,
             is_dir_dirty: false,
             is_parent_dirty: false,
+            is_renamed: false,
             unsynced_from,
             snapshots,
             is_closed: false,

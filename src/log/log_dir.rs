@@ -8,7 +8,7 @@
 //! log-start-offset-checkpoint        logs that start later than their first segment
 //! replication-offset-checkpoint      high watermarks
 //! cleaner-offset-checkpoint          up to where compacted logs are clean
-//! <topic>-<partition>/               `names` has the rest
+//! <topic>-<partition>/               `names` has the rest, `future` those that are moved here
 //! ```
 //!
 //! 1. The marker of a clean stop is written last, and removed, durably, before any log is opened.
@@ -18,9 +18,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 
 use crate::host::disk::DirLock;
 use crate::host::{Disk, Space, random};
@@ -32,6 +29,7 @@ use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
+use super::in_parallel::in_parallel;
 use super::log::{Deletion, Log};
 use super::meta_properties::{self, MetaProperties};
 use super::names::{self, DirName};
@@ -66,6 +64,8 @@ pub struct LoadOptions<'a> {
 /// What became of one partition directory.
 pub struct Loaded {
     pub topic_partition: TopicPartition,
+    /// It is to take the place of one in another directory.
+    pub is_future: bool,
     pub log: Result<Arc<Log>, LogError>,
     /// From `replication-offset-checkpoint`.
     pub high_watermark: Option<Offset>,
@@ -85,9 +85,12 @@ pub struct LoadReport {
     pub ignored: Vec<String>,
 }
 
+/// A partition's directory; of a future log with its name.
+type Place = (TopicPartition, Option<String>);
+
 /// One entry of `log.dirs`, locked by this process.
 pub struct LogDir {
-    core: Arc<DirCore>,
+    pub(super) core: Arc<DirCore>,
     _lock: Box<dyn DirLock>,
 }
 
@@ -148,7 +151,7 @@ impl LogDir {
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
         };
-        let opened = in_parallel(options.threads, &partitions, |partition| {
+        let opened = in_parallel(options.threads, &partitions, |(partition, future_name)| {
             let opening = Opening {
                 topic_id: TopicId::NONE,
                 config: (options.config_of)(partition),
@@ -157,11 +160,13 @@ impl LogDir {
                 recovery_point: at(&recovery_points, partition).unwrap_or(Offset::ZERO),
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
-            self.open_log(partition.clone(), opening)
+            let dir = self.partition_dir(partition.clone(), future_name.clone());
+            self.open_log(dir, opening)
         });
+        let mut futures = self.core.futures.lock();
         let mut logs = self.core.logs.lock();
         let mut report = Vec::with_capacity(partitions.len());
-        for (topic_partition, opened) in partitions.into_iter().zip(opened) {
+        for ((topic_partition, future_name), opened) in partitions.into_iter().zip(opened) {
             let (log, effort) = match opened {
                 Ok((log, effort)) => (Ok(Arc::new(log)), effort),
                 Err(e) => (Err(e), Effort::default()),
@@ -169,17 +174,22 @@ impl LogDir {
             if let Ok(log) = &log {
                 let clean_point = at(&clean_points, &topic_partition);
                 log.set_clean_point(clean_point.unwrap_or(Offset::NONE));
+                let logs = match future_name {
+                    Some(_) => &mut *futures,
+                    None => &mut *logs,
+                };
                 logs.insert(topic_partition.clone(), Arc::clone(log));
             }
             report.push(Loaded {
                 high_watermark: at(&high_watermarks, &topic_partition),
                 topic_partition,
+                is_future: future_name.is_some(),
                 log,
                 recovered_bytes: effort.recovered_bytes,
                 truncated_bytes: effort.truncated_bytes,
             });
         }
-        drop(logs);
+        drop((futures, logs));
         self.drop_stale_lines(&recovery_points, &log_starts)?;
         Ok(LoadReport {
             clean_stop,
@@ -195,10 +205,8 @@ impl LogDir {
         recovery_points: &checkpoint::Offsets,
         log_starts: &checkpoint::Offsets,
     ) -> Result<(), LogError> {
-        let is_stale = |offsets: &checkpoint::Offsets| {
-            let logs = self.core.logs.lock();
-            offsets.keys().any(|p| !logs.contains_key(p))
-        };
+        let is_stale =
+            |offsets: &checkpoint::Offsets| offsets.keys().any(|p| !self.core.has_log(p));
         if is_stale(recovery_points) {
             self.core.write_recovery_points()?;
         }
@@ -230,22 +238,35 @@ impl LogDir {
         }))
     }
 
-    /// The partitions that are here, and what else is. What was deleted goes for good.
-    fn partitions(&self) -> Result<(Vec<TopicPartition>, Vec<String>), LogError> {
+    /// The partitions that are here, of future ones with the name, and what else is. What was
+    /// deleted goes for good.
+    fn partitions(&self) -> Result<(Vec<Place>, Vec<String>), LogError> {
         let path = &self.core.path;
         let entries = self.core.disk.list(path);
         let entries = entries.map_err(|e| self.core.read_failed(path, e))?;
         let mut partitions = Vec::new();
+        let mut futures = BTreeMap::new();
         let mut ignored = Vec::new();
         for entry in entries.into_iter().filter(|e| e.is_dir) {
             match DirName::parse(&entry.name) {
-                DirName::Partition(partition) => partitions.push(partition),
+                DirName::Partition(partition) => partitions.push((partition, None)),
                 DirName::Delete => self.remove_dir(&path.join(&entry.name))?,
-                DirName::Future | DirName::Stray | DirName::Foreign => {
-                    ignored.push(entry.name);
+                DirName::Future(partition) => {
+                    if let Some(second) = futures.insert(partition, entry.name) {
+                        self.remove_dir(&path.join(second))?;
+                    }
                 }
+                DirName::Stray | DirName::Foreign => ignored.push(entry.name),
             }
         }
+        for (place, _) in &partitions {
+            if let Some(name) = futures.remove(place) {
+                // There is nothing to move.
+                self.remove_dir(&path.join(name))?;
+            }
+        }
+        let futures = futures.into_iter().map(|(place, name)| (place, Some(name)));
+        partitions.extend(futures);
         Ok((partitions, ignored))
     }
 
@@ -258,12 +279,7 @@ impl LogDir {
         })
     }
 
-    fn open_log(
-        &self,
-        topic_partition: TopicPartition,
-        mut opening: Opening,
-    ) -> Result<(Log, Effort), LogError> {
-        let dir = self.partition_dir(topic_partition);
+    fn open_log(&self, dir: PartitionDir, mut opening: Opening) -> Result<(Log, Effort), LogError> {
         let path = dir.file(names::PARTITION_METADATA);
         if let Some(content) = self.core.read_if_there(&path)? {
             let is_flushed = opening.recovery_point > Offset::ZERO;
@@ -284,11 +300,12 @@ impl LogDir {
         recovery::open(dir, &opening)
     }
 
-    fn partition_dir(&self, topic_partition: TopicPartition) -> PartitionDir {
-        PartitionDir {
-            core: Arc::clone(&self.core),
-            topic_partition,
-        }
+    pub(super) fn partition_dir(
+        &self,
+        topic_partition: TopicPartition,
+        future_name: Option<String>,
+    ) -> PartitionDir {
+        PartitionDir::new(Arc::clone(&self.core), topic_partition, future_name)
     }
 
     /// A new, empty log; the one that is there if there is one. Its files are made by the first
@@ -300,17 +317,35 @@ impl LogDir {
         config: Arc<LogConfig>,
         now: TimestampMs,
     ) -> Result<Arc<Log>, LogError> {
-        // Lines of a deleted log of this name: after a power cut the new one's files, not flushed
-        // yet, would be called damaged.
-        if self.core.has_stale_point(&topic_partition) {
-            self.core.write_recovery_points()?;
-            self.core.write_log_starts()?;
-        }
+        self.drop_lines_of(&topic_partition)?;
         let mut logs = self.core.logs.lock();
         if let Some(log) = logs.get(&topic_partition) {
             return Ok(Arc::clone(log));
         }
-        let dir = self.partition_dir(topic_partition.clone());
+        let dir = self.partition_dir(topic_partition.clone(), None);
+        let log = self.new_log(dir, topic_id, config, now)?;
+        logs.insert(topic_partition, Arc::clone(&log));
+        Ok(log)
+    }
+
+    /// Lines of a deleted log of this name: after a power cut the new one's files, not flushed yet,
+    /// would be called damaged.
+    pub(super) fn drop_lines_of(&self, topic_partition: &TopicPartition) -> Result<(), LogError> {
+        if self.core.has_stale_point(topic_partition) {
+            self.core.write_recovery_points()?;
+            self.core.write_log_starts()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_log(
+        &self,
+        dir: PartitionDir,
+        topic_id: TopicId,
+        config: Arc<LogConfig>,
+        now: TimestampMs,
+    ) -> Result<Arc<Log>, LogError> {
+        let topic_partition = dir.topic_partition.clone();
         let path = dir.path();
         self.core
             .change("make", &path, || self.core.disk.create_dir_all(&path))?;
@@ -330,9 +365,7 @@ impl LogDir {
             log.recovery_point_is_on_disk(Offset(i64::MAX));
         }
         log.mark_new();
-        let log = Arc::new(log);
-        logs.insert(topic_partition, Arc::clone(&log));
-        Ok(log)
+        Ok(Arc::new(log))
     }
 
     pub fn log(&self, topic_partition: &TopicPartition) -> Option<Arc<Log>> {
@@ -345,7 +378,7 @@ impl LogDir {
     }
 
     pub fn logs(&self) -> Vec<Arc<Log>> {
-        self.core.all_logs()
+        self.core.current_logs()
     }
 
     /// Takes a partition out (renamed to `-delete`); its files go when the deletion is run.
@@ -378,13 +411,21 @@ impl LogDir {
         topic_partition: &TopicPartition,
         name: &str,
     ) -> Result<Option<(Arc<Log>, PathBuf)>, LogError> {
-        let Some(log) = self.core.logs.lock().remove(topic_partition) else {
+        let log = self.core.logs.lock().remove(topic_partition);
+        let Some(log) = log else {
             return Ok(None);
         };
+        let to = self.rename_out(&log, name)?;
+        Ok(Some((log, to)))
+    }
+
+    /// Of a log that nobody finds any more; where its files are now.
+    pub(super) fn rename_out(&self, log: &Log, name: &str) -> Result<PathBuf, LogError> {
+        let topic_partition = log.topic_partition();
         self.core.add_stale_point(topic_partition.clone());
         let had_start = log.log_start_offset() > log.first_segment_offset();
         log.stop();
-        let from = self.core.path.join(topic_partition.to_string());
+        let from = log.dir.path();
         let to = self.core.path.join(name);
         self.core
             .change("rename", &from, || self.core.disk.rename(&from, &to))?;
@@ -393,7 +434,7 @@ impl LogDir {
         if had_start {
             self.core.write_log_starts()?;
         }
-        Ok(Some((log, to)))
+        Ok(to)
     }
 
     /// What truncation took out since the last call.
@@ -504,7 +545,11 @@ impl LogDir {
             }
         } else {
             for result in in_parallel(CLOSE_THREADS, &logs, |log| log.close()) {
-                result?;
+                match result {
+                    // Another has taken its place.
+                    Err(LogError::Closed { .. }) => {}
+                    result => result?,
+                }
             }
         }
         self.core.write_recovery_points()?;
@@ -522,32 +567,6 @@ impl Drop for LogDir {
     /// The logs hold on to what they share, and that to the logs.
     fn drop(&mut self) {
         self.core.logs.lock().clear();
+        self.core.futures.lock().clear();
     }
-}
-
-/// `work` on every item, on up to `threads` threads; the results in the items' order.
-fn in_parallel<T: Sync, R: Send>(
-    threads: usize,
-    items: &[T],
-    work: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    let run = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else { return };
-            let result = work(item);
-            results.lock().push((at, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, items.len().max(1)) {
-            scope.spawn(run);
-        }
-        run();
-    });
-    let mut results = results.into_inner();
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
 }

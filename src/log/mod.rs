@@ -17,7 +17,10 @@ mod epochs;
 mod error;
 mod file_cache;
 mod flush;
+
 mod flush_many;
+mod future;
+mod in_parallel;
 mod inventory;
 #[allow(clippy::module_inception)]
 mod log;
@@ -50,12 +53,14 @@ pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
+pub use future::{Copied, MoveError, Replacing};
 pub use log::{
     ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, ProducerTxn,
     TimestampOffset, VerificationGuard, Verified,
 };
 pub use log_dir::{LoadOptions, LoadReport, Loaded, LogDir, LogDirError};
 pub use meta_properties::MetaProperties;
+pub use names::can_have_future;
 pub use txn_index::AbortedTxn;
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! ```text
 //! <topic>-<partition>                        a partition
 //! <topic>-<partition>.<32 hex digits>-delete one that waits for its removal
-//! <topic>-<partition>.<32 hex digits>-future one that is being moved here; -stray: unknown topic
+//! <topic>-<partition>.<32 hex digits>-future one that is being moved here (`future`)
+//! <topic>-<partition>.<32 hex digits>-stray  one of a topic that nobody knows
 //!   <base offset, 20 digits>.log             batches
 //!   <base offset, 20 digits>.index           offset -> position
 //!   <base offset, 20 digits>.timeindex       timestamp -> offset
@@ -43,6 +44,10 @@ impl Kind {
     }
 }
 
+const DELETE: &str = "-delete";
+const FUTURE: &str = "-future";
+const STRAY: &str = "-stray";
+
 pub(super) const SNAPSHOT_SUFFIX: &str = ".snapshot";
 pub(super) const DELETED_SUFFIX: &str = ".deleted";
 pub(super) const CLEANED_SUFFIX: &str = ".cleaned";
@@ -74,7 +79,7 @@ pub(super) fn split_offset(name: &str) -> Option<(Offset, &str)> {
 pub(super) enum DirName {
     Partition(TopicPartition),
     Delete,
-    Future,
+    Future(TopicPartition),
     Stray,
     /// Nothing of ours: left alone.
     Foreign,
@@ -82,19 +87,24 @@ pub(super) enum DirName {
 
 impl DirName {
     pub fn parse(name: &str) -> DirName {
-        for (suffix, kind) in [
-            ("-delete", DirName::Delete),
-            ("-future", DirName::Future),
-            ("-stray", DirName::Stray),
-        ] {
+        for suffix in [DELETE, FUTURE, STRAY] {
             if let Some(rest) = name.strip_suffix(suffix)
-                && let Some((_, id)) = rest.rsplit_once('.')
+                && let Some((plain, id)) = rest.rsplit_once('.')
                 && id.len() == 32
                 && id.bytes().all(|b| b.is_ascii_hexdigit())
             {
-                return kind;
+                return match (suffix, DirName::parse_plain(plain)) {
+                    (DELETE, _) => DirName::Delete,
+                    (FUTURE, DirName::Partition(partition)) => DirName::Future(partition),
+                    (FUTURE, _) => DirName::Foreign,
+                    _ => DirName::Stray,
+                };
             }
         }
+        DirName::parse_plain(name)
+    }
+
+    fn parse_plain(name: &str) -> DirName {
         let Some((topic, digits)) = name.rsplit_once('-') else {
             return DirName::Foreign;
         };
@@ -120,17 +130,28 @@ impl DirName {
 
 /// The name a partition's directory gets when it is deleted.
 pub(super) fn delete_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
-    suffixed_dir(topic_partition, id, "delete")
+    suffixed_dir(topic_partition, id, DELETE)
 }
 
 /// The name it gets when nobody knows whose it is: it is kept, and never looked at again.
 pub(super) fn stray_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
-    suffixed_dir(topic_partition, id, "stray")
+    suffixed_dir(topic_partition, id, STRAY)
+}
+
+/// Whether the name of a future log would be one that a file may have.
+pub fn can_have_future(topic_partition: &TopicPartition) -> bool {
+    future_dir(topic_partition, Uuid::nil()).len() <= 255
+}
+
+/// The name of a log that is to take the place of one in another directory. It is not cut: the
+/// topic must be found in it again.
+pub(super) fn future_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
+    format!("{topic_partition}.{}{FUTURE}", id.simple())
 }
 
 /// Kafka cuts the topic's name so that the whole is no longer than a file name may be.
 fn suffixed_dir(topic_partition: &TopicPartition, id: Uuid, what: &str) -> String {
-    let suffix = format!("-{}.{}-{what}", topic_partition.partition, id.simple());
+    let suffix = format!("-{}.{}{what}", topic_partition.partition, id.simple());
     let topic: &str = &topic_partition.topic;
     let keep = topic.len().min(255 - suffix.len());
     format!("{}{suffix}", &topic[..keep])
@@ -156,7 +177,11 @@ mod tests {
                 DirName::Partition(partition("a-b", 10)),
             ),
             (format!("a-0.{id}-delete"), DirName::Delete),
-            (format!("a-0.{id}-future"), DirName::Future),
+            (
+                format!("a-0.{id}-future"),
+                DirName::Future(partition("a", 0)),
+            ),
+            (format!("a.{id}-future"), DirName::Foreign),
             (format!("a-0.{id}-stray"), DirName::Stray),
             ("lost+found".to_owned(), DirName::Foreign),
             ("a".to_owned(), DirName::Foreign),

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
+
 use crate::host::{File, OpenMode};
 use crate::types::{Offset, TopicPartition};
 
@@ -17,12 +19,40 @@ use super::segment::Segment;
 pub(super) struct PartitionDir {
     pub core: Arc<DirCore>,
     pub topic_partition: TopicPartition,
+    /// The directory's name where it is not the partition's: of a future log.
+    future_name: ArcSwapOption<String>,
 }
 
 impl PartitionDir {
+    pub fn new(
+        core: Arc<DirCore>,
+        topic_partition: TopicPartition,
+        future_name: Option<String>,
+    ) -> PartitionDir {
+        PartitionDir {
+            core,
+            topic_partition,
+            future_name: ArcSwapOption::new(future_name.map(Arc::new)),
+        }
+    }
+
     /// Made when it is needed: a path per partition would cost more memory than all else.
     pub fn path(&self) -> PathBuf {
-        self.core.path.join(self.topic_partition.to_string())
+        match &*self.future_name.load() {
+            Some(name) => self.core.path.join(&**name),
+            None => self.core.path.join(self.topic_partition.to_string()),
+        }
+    }
+
+    /// Gives the directory of a future log the partition's own name. Nobody else may be about to
+    /// open a file of it.
+    pub fn take_plain_name(&self) -> Result<(), LogError> {
+        let from = self.path();
+        let to = self.core.path.join(self.topic_partition.to_string());
+        self.core
+            .change("rename", &from, || self.core.disk.rename(&from, &to))?;
+        self.future_name.store(None);
+        Ok(())
     }
 
     pub fn file(&self, name: &str) -> PathBuf {

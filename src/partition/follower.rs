@@ -81,9 +81,9 @@ impl Partition {
     pub fn follower_position(&self, leader_epoch: LeaderEpoch) -> Option<FollowerPosition> {
         let position = || {
             Ok(FollowerPosition {
-                fetch_offset: self.log.log_end_offset(),
-                last_fetched_epoch: self.log.latest_epoch().unwrap_or(LeaderEpoch::NONE),
-                log_start_offset: self.log.log_start_offset(),
+                fetch_offset: self.log().log_end_offset(),
+                last_fetched_epoch: self.log().latest_epoch().unwrap_or(LeaderEpoch::NONE),
+                log_start_offset: self.log().log_start_offset(),
             })
         };
         self.as_follower(leader_epoch, position).ok()
@@ -97,7 +97,7 @@ impl Partition {
         now: TimestampMs,
     ) -> Result<(), CopyError> {
         self.as_follower(leader_epoch, || {
-            if self.log.latest_epoch().is_none() {
+            if self.log().latest_epoch().is_none() {
                 self.cut(self.high_watermark(), now)?;
             }
             Ok(())
@@ -112,7 +112,7 @@ impl Partition {
         now: TimestampMs,
     ) -> Result<usize, CopyError> {
         self.as_follower(leader_epoch, || {
-            let end = self.log.log_end_offset();
+            let end = self.log().log_end_offset();
             if from_leader.fetch_offset != end {
                 let reason = format!("asked from {}, at {end} now", from_leader.fetch_offset);
                 return Err(CopyError::Damaged { reason });
@@ -121,7 +121,7 @@ impl Partition {
             let bytes = batches.iter().map(Batch::size_bytes).sum();
             if let Some(first) = batches.first() {
                 self.begin_inside_batch(first, now)?;
-                let appended = self.log.append_as_follower(&batches, now)?;
+                let appended = self.log().append_as_follower(&batches, now)?;
                 self.after_append(&appended)?;
             }
             self.take_watermarks(from_leader.high_watermark, from_leader.log_start_offset)?;
@@ -132,11 +132,11 @@ impl Partition {
     /// The leader's log may start inside a batch, since records before were deleted. A log that is
     /// empty there begins with that batch.
     fn begin_inside_batch(&self, first: &Batch, now: TimestampMs) -> Result<(), CopyError> {
-        let end = self.log.log_end_offset();
-        let is_empty = self.log.log_start_offset() == end;
+        let end = self.log().log_end_offset();
+        let is_empty = self.log().log_start_offset() == end;
         if is_empty && first.header.base_offset < end && first.header.last_offset() >= end {
             let base_offset = first.header.base_offset;
-            self.log.truncate_fully_and_start_at(base_offset, now)?;
+            self.log().truncate_fully_and_start_at(base_offset, now)?;
         }
         Ok(())
     }
@@ -146,12 +146,13 @@ impl Partition {
         leader_high_watermark: Offset,
         leader_log_start_offset: Offset,
     ) -> Result<(), CopyError> {
-        let high_watermark = leader_high_watermark.min(self.log.log_end_offset());
+        let high_watermark = leader_high_watermark.min(self.log().log_end_offset());
         let before = self
             .high_watermark
             .fetch_max(high_watermark.0, Ordering::SeqCst);
         if leader_log_start_offset <= self.high_watermark() {
-            self.log.advance_log_start_offset(leader_log_start_offset)?;
+            self.log()
+                .advance_log_start_offset(leader_log_start_offset)?;
         }
         if before < high_watermark.0 {
             // Consumers may read from followers.
@@ -168,11 +169,11 @@ impl Partition {
         now: TimestampMs,
     ) -> Result<(), CopyError> {
         self.as_follower(leader_epoch, || {
-            let offset = truncation_offset(&OwnEpochs(&self.log), diverging);
+            let offset = truncation_offset(&OwnEpochs(&self.log()), diverging);
             tracing::info!(
                 topic_partition = %self.topic_partition,
                 "cut from {} to {offset}: the leader's epoch {} ends at {}",
-                self.log.log_end_offset(), diverging.0, diverging.1
+                self.log().log_end_offset(), diverging.0, diverging.1
             );
             self.cut(offset, now)
         })
@@ -187,7 +188,7 @@ impl Partition {
         now: TimestampMs,
     ) -> Result<(), CopyError> {
         self.as_follower(leader_epoch, || {
-            let end = self.log.log_end_offset();
+            let end = self.log().log_end_offset();
             tracing::warn!(
                 topic_partition = %self.topic_partition,
                 "offset {end} is not in the leader's log, {leader_start} to {leader_end}"
@@ -196,7 +197,7 @@ impl Partition {
                 return self.cut(leader_end, now);
             }
             if leader_start > end {
-                self.log.truncate_fully_and_start_at(leader_start, now)?;
+                self.log().truncate_fully_and_start_at(leader_start, now)?;
                 self.high_watermark.store(leader_start.0, Ordering::SeqCst);
             }
             Ok(())
@@ -204,8 +205,8 @@ impl Partition {
     }
 
     fn cut(&self, offset: Offset, now: TimestampMs) -> Result<(), CopyError> {
-        self.log.truncate_to(offset, now)?;
-        let end = self.log.log_end_offset().0;
+        self.log().truncate_to(offset, now)?;
+        let end = self.log().log_end_offset().0;
         self.high_watermark.fetch_min(end, Ordering::SeqCst);
         Ok(())
     }

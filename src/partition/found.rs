@@ -7,6 +7,7 @@
 //! 1. A partition gets a log of its own topic only. Of several the one whose last records are of
 //!    the newest leader epoch, and of those the longest: the order by which leaders are told.
 //! 2. What is left of a name whose partition has its log must make way.
+//! 3. Future logs (`moves`) are kept apart: they are nobody's log yet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,6 +27,14 @@ impl Found {
     fn newness(&self) -> (LeaderEpoch, Offset) {
         let epoch = self.log.latest_epoch().unwrap_or(LeaderEpoch::NONE);
         (epoch, self.log.log_end_offset())
+    }
+
+    /// Whether nothing is lost with it while there is `log`: it is empty, or a part of that one, as
+    /// the old log of a moved replica is.
+    pub fn has_nothing_beside(&self, log: Option<&Arc<Log>>) -> bool {
+        let is_part_of =
+            |log: &Arc<Log>| self.log.topic_id() == log.topic_id() && self.log.is_part_of(log);
+        self.log.log_end_offset() == Offset::ZERO || log.is_some_and(is_part_of)
     }
 }
 

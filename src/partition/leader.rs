@@ -14,8 +14,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use super::effective::PartitionConfig;
@@ -23,7 +24,9 @@ use super::observer::PartitionObserver;
 use super::surroundings::{Leadership, Surroundings};
 use super::waiters::{Waiter, Waiters};
 use crate::config::TopicConfig;
-use crate::log::{AppendContext, AppendError, Appended, Log, LogDir, LogSlice, Origin, ReadError};
+use crate::log::{
+    AppendContext, AppendError, Appended, Log, LogDir, LogSlice, MoveError, Origin, ReadError,
+};
 use crate::machine::replica_set::{Decided, ReplicaSet};
 use crate::record::Batch;
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
@@ -37,6 +40,9 @@ pub(super) enum Role {
         leader_epoch: LeaderEpoch,
     },
 }
+
+/// How long a move waits for its moment, before it copies on.
+const ROLE_WAIT: Duration = Duration::from_millis(10);
 
 /// "Does not lead", in place of the epoch since when it does.
 const LEADS_NOT: i32 = i32::MAX;
@@ -54,8 +60,8 @@ pub struct Watermarks {
 pub struct Partition {
     pub topic_partition: TopicPartition,
     pub topic_id: TopicId,
-    pub log: Arc<Log>,
-    pub log_dir: Arc<LogDir>,
+    log: ArcSwap<Log>,
+    log_dir: ArcSwap<LogDir>,
     pub(super) surroundings: Arc<Surroundings>,
     topic_config: ArcSwap<TopicConfig>,
     pub(super) leadership: ArcSwap<Leadership>,
@@ -91,11 +97,11 @@ impl Partition {
         Arc::new(Partition {
             topic_partition: log.topic_partition().clone(),
             topic_id: new.topic_id,
-            log_dir: new.log_dir,
+            log_dir: ArcSwap::new(new.log_dir),
             surroundings: new.surroundings,
             topic_config: ArcSwap::new(new.topic_config),
             high_watermark: AtomicI64::new(high_watermark.min(log.log_end_offset()).0),
-            log,
+            log: ArcSwap::new(log),
             leadership: ArcSwap::from_pointee(Leadership::unknown()),
             role: Mutex::new(Role::None),
             leads_since: AtomicI32::new(LEADS_NOT),
@@ -105,13 +111,61 @@ impl Partition {
         })
     }
 
+    /// The log as it is now. Another may take its place at any time, when the replica is moved to
+    /// another directory: then this one can be read for a while, but is closed.
+    pub fn log(&self) -> Guard<Arc<Log>> {
+        self.log.load()
+    }
+
+    pub fn log_dir(&self) -> Arc<LogDir> {
+        self.log_dir.load_full()
+    }
+
+    /// Runs `work` on the log; if it fails because another has taken its place, on that one.
+    pub fn on_log<T, E>(&self, mut work: impl FnMut(&Log) -> Result<T, E>) -> Result<T, E> {
+        loop {
+            let log = self.log.load();
+            let done = work(&log);
+            if done.is_ok() || Arc::ptr_eq(&log, &self.log.load()) {
+                return done;
+            }
+        }
+    }
+
+    /// Puts `future`, a log in `log_dir`, in the place of the log. `false`: not yet.
+    pub(super) fn move_to(
+        &self,
+        future: &Arc<Log>,
+        log_dir: &Arc<LogDir>,
+        now: TimestampMs,
+    ) -> Result<bool, MoveError> {
+        let current = self.log.load_full();
+        let Some(replacing) = future.replacing(&current) else {
+            return Ok(false);
+        };
+        // Who has the role uses one log all the while, and may want to cut it.
+        let Some(_role) = self.role.try_lock_for(ROLE_WAIT) else {
+            return Ok(false);
+        };
+        replacing.finish(now, || {
+            self.log.store(future.clone());
+            self.log_dir.store(log_dir.clone());
+        })
+    }
+
     pub fn topic_config(&self) -> Arc<TopicConfig> {
         self.topic_config.load_full()
     }
 
     pub fn configure(&self, config: PartitionConfig) {
         self.topic_config.store(config.topic);
-        self.log.update_config(config.log);
+        loop {
+            let log = self.log.load();
+            log.update_config(config.log.clone());
+            if Arc::ptr_eq(&log, &self.log.load()) {
+                break;
+            }
+        }
     }
 
     /// Takes over what the metadata says of the partition's leader. What is older than what is
@@ -129,7 +183,7 @@ impl Partition {
             match leads {
                 true => self.become_leader(&mut role, &leadership),
                 false => {
-                    self.log.fence(epoch);
+                    self.log().fence(epoch);
                     self.leads_since.store(LEADS_NOT, Ordering::SeqCst);
                     *role = Role::Follower {
                         leader_epoch: epoch,
@@ -139,7 +193,7 @@ impl Partition {
             self.leadership.store(Arc::new(leadership));
         }
         if leads {
-            self.advance_high_watermark(self.log.log_end_offset());
+            self.advance_high_watermark(self.log().log_end_offset());
         }
         match &self.observer {
             Some(observer) if leads => observer.on_leader(self.topic_partition.partition, epoch),
@@ -167,7 +221,7 @@ impl Partition {
                 .store(decided.leader_epoch.0, Ordering::SeqCst);
         }
         let this_broker = self.surroundings.this_broker;
-        let end = self.log.assign_epoch_at_end(decided.leader_epoch);
+        let end = self.log().assign_epoch_at_end(decided.leader_epoch);
         let high_watermark = self.high_watermark().min(end);
         let set = ReplicaSet::lead(this_broker, decided, end, high_watermark, now);
         *role = Role::Leader(Box::new(set));
@@ -178,7 +232,7 @@ impl Partition {
     pub fn close(&self) {
         {
             let mut role = self.role.lock();
-            self.log.fence(LeaderEpoch(i32::MAX));
+            self.log().fence(LeaderEpoch(i32::MAX));
             self.leads_since.store(LEADS_NOT, Ordering::SeqCst);
             *role = Role::None;
             self.leadership.store(Arc::new(Leadership::unknown()));
@@ -232,7 +286,7 @@ impl Partition {
     /// Appends one checked batch and wakes those who wait for it.
     pub fn append(
         &self,
-        batch: Batch,
+        mut batch: Batch,
         origin: Origin,
         now: TimestampMs,
     ) -> Result<Appended, AppendError> {
@@ -251,7 +305,7 @@ impl Partition {
             origin,
             now,
         };
-        let appended = self.log.append_as_leader(batch, &context)?;
+        let appended = self.on_log(|log| log.append_as_leader(&mut batch, &context))?;
         self.after_append(&appended)?;
         self.advance_high_watermark(appended.last_offset.next());
         Ok(appended)
@@ -260,10 +314,10 @@ impl Partition {
     pub(super) fn after_append(&self, appended: &Appended) -> Result<(), AppendError> {
         if appended.rolled {
             // Nobody listens any more when the node stops, which flushes everything.
-            let _ = self.surroundings.rolled.send(self.log.clone());
+            let _ = self.surroundings.rolled.send(self.log.load_full());
         }
         if appended.unflushed_records >= self.topic_config.load().flush_messages {
-            self.log.flush()?;
+            self.on_log(Log::flush)?;
         }
         Ok(())
     }
@@ -325,12 +379,13 @@ impl Partition {
     pub fn watermarks(&self) -> Watermarks {
         // The end is read last: it only grows, so the order of invariant 1 holds.
         let high_watermark = self.high_watermark();
-        let log_start_offset = self.log.log_start_offset();
+        let log = self.log.load();
+        let log_start_offset = log.log_start_offset();
         Watermarks {
             log_start_offset,
-            last_stable_offset: self.log.last_stable_offset(high_watermark),
+            last_stable_offset: log.last_stable_offset(high_watermark),
             high_watermark,
-            log_end_offset: self.log.log_end_offset(),
+            log_end_offset: log.log_end_offset(),
         }
     }
 
@@ -342,7 +397,7 @@ impl Partition {
         up_to: Offset,
         at_least_one_batch: bool,
     ) -> Result<LogSlice, ReadError> {
-        self.log.read(from, max_bytes, up_to, at_least_one_batch)
+        self.on_log(|log| log.read(from, max_bytes, up_to, at_least_one_batch))
     }
 
     /// DeleteRecords: gives up what lies below `offset`; -1 means the high watermark. Returns the
@@ -357,9 +412,9 @@ impl Partition {
         if target < Offset::ZERO || target > high_watermark {
             return Err(DeleteRecordsError::OutOfRange);
         }
-        self.log.advance_log_start_offset(target)?;
+        self.on_log(|log| log.advance_log_start_offset(target))?;
         self.waiters.wake_all();
-        Ok(self.log.log_start_offset())
+        Ok(self.log().log_start_offset())
     }
 
     pub fn register(&self, waiter: &Arc<Waiter>) {

@@ -21,6 +21,7 @@ use super::effective::PartitionConfig;
 use super::fetchers::Fetchers;
 use super::found::{Found, FoundLogs};
 use super::leader::{NewPartition, Partition};
+use super::moves::Moves;
 use super::observer::PartitionObserver;
 use super::surroundings::{Leadership, Surroundings};
 use crate::config::NodeConfig;
@@ -41,7 +42,8 @@ type OfTopic = Vec<Option<Arc<Partition>>>;
 pub struct Partitions {
     surroundings: Arc<Surroundings>,
     log_dirs: Vec<Arc<LogDir>>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) moves: Moves,
     fetchers: OnceLock<Fetchers>,
     /// Whether an image with this run's registration was applied (invariant 4).
     is_registered: AtomicBool,
@@ -51,9 +53,9 @@ pub struct Partitions {
     unopened: Mutex<HashSet<TopicPartition>>,
     deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     /// Those that have something to flush and a limit for how long it may wait, and since when.
-    unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
+    pub(super) unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
     /// A topic has set `flush.ms`: else nobody looks.
-    has_flush_ms: AtomicBool,
+    pub(super) has_flush_ms: AtomicBool,
     observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
 }
@@ -80,6 +82,7 @@ impl Partitions {
             surroundings: Arc::new(Surroundings::new(this_broker, clock.clone(), rolled)),
             log_dirs,
             clock,
+            moves: Moves::default(),
             fetchers: OnceLock::new(),
             is_registered: AtomicBool::new(false),
             by_topic: RwLock::default(),
@@ -186,6 +189,7 @@ impl Partitions {
     fn add_found(&self, log_dir: Arc<LogDir>, loaded: Loaded) {
         let Loaded {
             topic_partition,
+            is_future,
             log,
             high_watermark,
             recovered_bytes,
@@ -199,11 +203,19 @@ impl Partitions {
                         "recovered; a torn end was cut off"
                     );
                 }
-                self.found.add(Found {
+                let found = match is_future {
+                    true => &self.moves.found,
+                    false => &self.found,
+                };
+                found.add(Found {
                     log,
                     log_dir,
                     high_watermark,
                 });
+            }
+            Err(error) if is_future => {
+                let error = with_causes(&error);
+                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
             }
             Err(error) => {
                 tracing::error!(%topic_partition, "cannot be opened: {}", with_causes(&error));
@@ -341,7 +353,9 @@ impl Partitions {
             topic: topic.name.clone(),
             partition: index,
         };
-        let opened = match self.claim(&topic_partition, topic.id) {
+        let claimed = self.claim(&topic_partition, topic.id);
+        let is_new = claimed.is_none();
+        let opened = match claimed {
             Some(found) => Ok(found),
             None => self.create(&topic_partition, topic.id, config),
         };
@@ -366,13 +380,16 @@ impl Partitions {
             high_watermark,
             observer: self.observers.read().get(&topic.name).cloned(),
         });
-        let mut by_topic = self.by_topic.write();
-        let of_topic = by_topic.entry(topic.id).or_default();
-        let at = index as usize;
-        if of_topic.len() <= at {
-            of_topic.resize(at + 1, None);
+        {
+            let mut by_topic = self.by_topic.write();
+            let of_topic = by_topic.entry(topic.id).or_default();
+            let at = index as usize;
+            if of_topic.len() <= at {
+                of_topic.resize(at + 1, None);
+            }
+            of_topic[at] = Some(partition.clone());
         }
-        of_topic[at] = Some(partition.clone());
+        self.resume_move(&partition, is_new);
         // Whoever is told of its role finds it in its place.
         Some(partition)
     }
@@ -380,7 +397,7 @@ impl Partitions {
     /// A log from disk, if it belongs to this topic and not to an older one of the same name.
     fn claim(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> Option<Found> {
         let claimed = self.found.claim(topic_partition, topic_id)?;
-        if let Err(error) = self.make_way(topic_partition) {
+        if let Err(error) = self.make_way(topic_partition, Some(&claimed.log)) {
             let error = with_causes(&error);
             tracing::error!(%topic_partition, "a second log of this name stays: {error}");
         }
@@ -398,13 +415,14 @@ impl Partitions {
                 topic_partition: topic_partition.clone(),
             });
         }
-        self.make_way(topic_partition)?;
+        self.make_way(topic_partition, None)?;
         let working = self
             .log_dirs
             .iter()
             .filter(|dir| dir.offline_reason().is_none());
         let emptiest = working.min_by_key(|dir| dir.log_count());
-        let log_dir = emptiest.unwrap_or(&self.log_dirs[0]).clone();
+        let wanted = self.moves.take_wanted(topic_partition);
+        let log_dir = wanted.unwrap_or_else(|| emptiest.unwrap_or(&self.log_dirs[0]).clone());
         let now = self.clock.now_ms();
         let log = log_dir.create_log(topic_partition.clone(), topic_id, config.log.clone(), now)?;
         Ok(Found {
@@ -414,11 +432,15 @@ impl Partitions {
         })
     }
 
-    /// Takes away what has the name of a partition and is not its log. Records are kept: that the
-    /// metadata does not know them may be the metadata's loss.
-    fn make_way(&self, topic_partition: &TopicPartition) -> Result<(), LogError> {
+    /// Takes away what has the name of a partition and is not `own`, its log. Records that are not
+    /// in that one are kept: that the metadata does not know them may be the metadata's loss.
+    fn make_way(
+        &self,
+        topic_partition: &TopicPartition,
+        own: Option<&Arc<Log>>,
+    ) -> Result<(), LogError> {
         for old in self.found.take_rest(topic_partition) {
-            if old.log.log_end_offset() == Offset::ZERO {
+            if old.has_nothing_beside(own) {
                 self.delete(&old.log_dir, topic_partition);
             } else if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
                 let (id, path) = (old.log.topic_id(), path.display());
@@ -461,13 +483,14 @@ impl Partitions {
 
     fn drop_replica(&self, partition: &Partition) {
         partition.close();
+        self.give_up_move(partition);
         if let Some(fetchers) = self.fetchers.get() {
             fetchers.leave((partition.topic_id, partition.topic_partition.partition));
         }
-        self.delete(&partition.log_dir, &partition.topic_partition);
+        self.delete(&partition.log_dir(), &partition.topic_partition);
     }
 
-    fn delete(&self, log_dir: &Arc<LogDir>, topic_partition: &TopicPartition) {
+    pub(super) fn delete(&self, log_dir: &Arc<LogDir>, topic_partition: &TopicPartition) {
         match log_dir.delete_log(topic_partition, self.clock.now_ms()) {
             Ok(Some(deletion)) => self.delete_later(log_dir.clone(), deletion),
             Ok(None) => {}
@@ -497,38 +520,10 @@ impl Partitions {
         }
     }
 
-    /// Flushes what has waited for `flush.ms`.
-    pub fn flush_overdue(&self) {
-        if !self.has_flush_ms.load(Ordering::Relaxed) {
-            return;
-        }
-        let now = self.clock.now_ms();
-        let mut unflushed = self.unflushed.lock();
-        let before = std::mem::take(&mut *unflushed);
-        for partition in self.all() {
-            let flush_ms = partition.topic_config().flush_ms;
-            let is_flushed = partition.log.recovery_point() >= partition.log.log_end_offset();
-            if flush_ms == i64::MAX || is_flushed {
-                continue;
-            }
-            let topic_partition = &partition.topic_partition;
-            let since = before.get(topic_partition).copied().unwrap_or(now);
-            if now.0 - since.0 < flush_ms {
-                unflushed.insert(topic_partition.clone(), since);
-            } else if let Err(error) = partition.log.flush() {
-                tracing::error!(%topic_partition, "flush failed: {error}");
-            }
-        }
-    }
-
-    fn note_flush_ms(&self, config: &PartitionConfig) {
-        if config.topic.flush_ms < i64::MAX {
-            self.has_flush_ms.store(true, Ordering::Relaxed);
-        }
-    }
-
     fn say_what_is_stray(&self) {
-        for topic_partition in self.found.names() {
+        let mut strays = self.found.names();
+        strays.extend(self.moves.found.names());
+        for topic_partition in strays {
             tracing::warn!(%topic_partition, "on disk and not in the metadata; left alone");
         }
     }

@@ -76,7 +76,7 @@ impl Partition {
         if diverging_epoch.is_some() {
             return Ok(read);
         }
-        let end = self.log.log_end_offset();
+        let end = self.log().log_end_offset();
         let slice = self.read(fetch.fetch_offset, fetch.max_bytes, end, at_least_one_batch)?;
         self.on_replica_fetch(fetch, leader_epoch, end)?;
         read.records = Some(slice);
@@ -93,7 +93,7 @@ impl Partition {
         if last_fetched_epoch < LeaderEpoch(0) {
             return Ok(None);
         }
-        match self.log.end_offset_for_epoch(last_fetched_epoch) {
+        match self.log().end_offset_for_epoch(last_fetched_epoch) {
             None => Err(ReplicaFetchError::Refused(ErrorCode::OffsetOutOfRange)),
             Some((epoch, end)) if epoch < last_fetched_epoch || end < fetch_offset => {
                 Ok(Some((epoch, end)))
@@ -160,7 +160,7 @@ impl Partition {
         let moved = self.with_leader(|set| {
             let eligible = |broker| surroundings.eligible(broker);
             let moved = set.advance(
-                self.log.log_end_offset(),
+                self.log().log_end_offset(),
                 self.min_insync_replicas(),
                 surroundings.lag_max(),
                 surroundings.clock.monotonic(),
@@ -185,7 +185,7 @@ impl Partition {
         }
         let surroundings = &self.surroundings;
         let shrunk = self.with_leader(|set| {
-            let end = self.log.log_end_offset();
+            let end = self.log().log_end_offset();
             let now = surroundings.clock.monotonic();
             set.propose_shrink(end, surroundings.lag_max(), now)
         });

@@ -1,6 +1,6 @@
 //! How fast replicas may catch up, by Kafka's dynamic configurations: `leader.replication.
 //! throttled.rate` and `follower.replication.throttled.rate` of a broker, and of topics the
-//! replicas that they are for.
+//! replicas that they are for. And how fast replicas may move between the directories of a broker.
 //!
 //! 1. A replica that is in sync is never held back, though what it copies counts.
 //! 2. Without a rate nothing is counted.
@@ -19,8 +19,9 @@ use crate::types::BrokerId;
 
 const LEADER_RATE: &str = "leader.replication.throttled.rate";
 const FOLLOWER_RATE: &str = "follower.replication.throttled.rate";
+const ALTER_LOG_DIRS_RATE: &str = "replica.alter.log.dirs.io.max.bytes.per.second";
 
-/// One side of this broker.
+/// One side of this broker, or what goes on within it.
 #[derive(Default)]
 pub struct Throttle {
     is_on: AtomicBool,
@@ -57,6 +58,7 @@ impl Throttle {
 pub struct Throttles {
     pub leader: Throttle,
     pub follower: Throttle,
+    pub alter_log_dirs: Throttle,
 }
 
 impl Throttles {
@@ -77,6 +79,9 @@ impl Throttles {
         };
         let leader_replication_throttled_rate = rate(LEADER_RATE);
         let follower_replication_throttled_rate = rate(FOLLOWER_RATE);
+        let replica_alter_log_dirs_io_max_bytes_per_second = rate(ALTER_LOG_DIRS_RATE);
+        self.alter_log_dirs
+            .set(replica_alter_log_dirs_io_max_bytes_per_second, now);
         self.leader.set(leader_replication_throttled_rate, now);
         self.follower.set(follower_replication_throttled_rate, now);
     }

@@ -1,11 +1,14 @@
 //! The log directories of a broker.
 
-use kafka_protocol::messages::DescribeLogDirsRequest;
+use kafka_protocol::messages::alter_replica_log_dirs_request::{
+    AlterReplicaLogDir, AlterReplicaLogDirTopic,
+};
+use kafka_protocol::messages::{AlterReplicaLogDirsRequest, DescribeLogDirsRequest, TopicName};
 
 use crate::cli::exceptions;
 use crate::types::ErrorCode;
 
-use super::{Admin, Answer, check};
+use super::{Admin, Answer, check, text};
 
 #[derive(Debug, Clone)]
 pub struct LogDir {
@@ -25,6 +28,28 @@ pub struct LogDirReplica {
 }
 
 impl Admin {
+    /// Moves a replica, of which topic, partition and broker are given, to another directory.
+    pub async fn alter_log_dir(
+        &self,
+        (topic, partition, broker): &(String, i32, i32),
+        dir: &str,
+    ) -> Answer<()> {
+        let topic = AlterReplicaLogDirTopic::default()
+            .with_name(TopicName(text(topic)))
+            .with_partitions(vec![*partition]);
+        let dir = AlterReplicaLogDir::default()
+            .with_path(text(dir))
+            .with_topics(vec![topic]);
+        let request = AlterReplicaLogDirsRequest::default().with_dirs(vec![dir]);
+        let answer = self
+            .broker("alterReplicaLogDirs", *broker, &request)
+            .await?;
+        for row in answer.results.iter().flat_map(|topic| &topic.partitions) {
+            check(row.error_code, None)?;
+        }
+        Ok(())
+    }
+
     pub async fn describe_log_dirs(&self, broker: i32) -> Answer<Vec<LogDir>> {
         let request = DescribeLogDirsRequest::default().with_topics(None);
         let answer = self.broker("describeLogDirs", broker, &request).await?;

@@ -86,7 +86,7 @@ config_table! {
         => num_recovery_threads_per_data_dir: i32,
         "How many partitions of one directory are recovered at once after a crash.";
     Int "num.replica.alter.log.dirs.threads" = null, [Any], High, ReadOnly
-        no_effect "replicas are not moved between directories",
+        => num_replica_alter_log_dirs_threads: Option<i32>,
         "Threads that move replicas between the directories of a broker.";
     Int "producer.id.expiration.ms" = "86400000", [AtLeast(1)], Low, ClusterWide
         => producer_id_expiration_ms: i32,

@@ -25,10 +25,10 @@ config_table! {
         no_effect "quotas are not enforced yet",
         "How long such a window is.";
     Int "alter.log.dirs.replication.quota.window.num" = "11", [AtLeast(1)], Low, ReadOnly
-        no_effect "replicas are not moved between directories",
+        no_effect "the rate holds over some seconds, whatever the windows are",
         "How many windows the throttle of moves between directories is measured over.";
     Int "alter.log.dirs.replication.quota.window.size.seconds" = "1", [AtLeast(1)], Low, ReadOnly
-        no_effect "replicas are not moved between directories",
+        no_effect "the rate holds over some seconds, whatever the windows are",
         "How long such a window is.";
     Class "client.quota.callback.class" = null, [Any], Low, ReadOnly
         refused "clients would go without the quotas it sets",

@@ -99,12 +99,12 @@ impl LocalMarkers {
         let Ok(partition) = self.find(at) else {
             return false;
         };
-        let known = partition.log.producer_txn(marker.producer.producer_id);
+        let known = partition.log().producer_txn(marker.producer.producer_id);
         marker.transaction_version.bumps_epoch()
             && known.ends_with_marker
             && !known.is_open
             && known.producer_epoch == marker.producer.producer_epoch
-            && partition.high_watermark() == partition.log.log_end_offset()
+            && partition.high_watermark() == partition.log().log_end_offset()
     }
 
     async fn end_in_group(&self, marker: Marker, at: &TopicPartition) -> Result<(), ErrorCode> {

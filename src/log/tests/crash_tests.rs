@@ -21,17 +21,17 @@ use crate::types::*;
 
 /// What the log holds, if all went well.
 #[derive(Debug, Clone, Default)]
-struct Model {
-    batches: Vec<Batch>,
+pub struct Model {
+    pub batches: Vec<Batch>,
     /// The log start offset may be anywhere up to here: renames need not survive.
-    start_max: i64,
-    flushed: i64,
+    pub start_max: i64,
+    pub flushed: i64,
     /// What a killed process must still have.
-    answered: i64,
+    pub answered: i64,
 }
 
 impl Model {
-    fn end(&self) -> i64 {
+    pub fn end(&self) -> i64 {
         self.batches.last().map_or(0, |b| b.header.next_offset().0)
     }
 }
@@ -51,7 +51,7 @@ enum Step {
     RecoveryPoints,
 }
 
-fn small_segments() -> LogConfig {
+pub fn small_segments() -> LogConfig {
     LogConfig {
         segment_bytes: 500,
         index_interval_bytes: 100,
@@ -198,7 +198,7 @@ fn run(fixture: &Fixture, model: &mut Model, step: Step) -> Result<(), ()> {
     Ok(())
 }
 
-fn append(
+pub fn append(
     log: &Log,
     model: &mut Model,
     mut batch: Batch,
@@ -329,7 +329,7 @@ fn aborted(log: &Log, end: Offset) -> Vec<AbortedTxn> {
     all
 }
 
-fn check(fixture: &mut Fixture, model: &Model, crash: Crash, at: &str) {
+pub fn check(fixture: &mut Fixture, model: &Model, crash: Crash, at: &str) {
     let log = fixture.log();
     let (start, end) = (log.log_start_offset().0, log.log_end_offset().0);
     assert!(start <= model.start_max, "{at}: start {start}");

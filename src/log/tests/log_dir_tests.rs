@@ -74,7 +74,7 @@ fn foreign_entries_do_not_stop_the_start() {
     let mut fixture = Fixture::new(LogConfig::default());
     let id = "0123456789abcdef0123456789abcdef";
     let deleted = format!("t-1.{id}-delete");
-    let future = format!("t-2.{id}-future");
+    let future = format!("not-a-partition.{id}-future");
     for dir in ["lost+found", "__cluster_metadata-0", &deleted, &future] {
         fixture
             .disk

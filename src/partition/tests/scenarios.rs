@@ -82,7 +82,7 @@ impl Pair {
         let asked = fetching.fetcher.on_answer(answer, now, wall);
         for out_of_range in asked {
             let log = self.brokers[0].partition(out_of_range.key.1).unwrap();
-            let bounds = (log.log.log_start_offset(), log.log.log_end_offset());
+            let bounds = (log.log().log_start_offset(), log.log().log_end_offset());
             let fetching = self.brokers[1].fetching.get_mut(&BrokerId(0)).unwrap();
             let fetcher = &mut fetching.fetcher;
             fetcher.on_bounds(&out_of_range, Some(bounds), now, wall);
@@ -107,7 +107,7 @@ fn acks_all_waits_until_the_follower_has_it_and_has_said_so() {
     let end = appended.last_offset.next();
     assert_eq!(leader.replicated(appended.leader_epoch, end), None);
     pair.fetch();
-    assert_eq!(pair.partition(1).log.log_end_offset(), Offset(3));
+    assert_eq!(pair.partition(1).log().log_end_offset(), Offset(3));
     assert_eq!(
         leader.replicated(appended.leader_epoch, end),
         None,
@@ -259,19 +259,19 @@ fn a_follower_begins_where_the_leaders_log_does_even_inside_a_batch() {
     let follower = pair.partition(1);
     let now = pair.clock.now_ms();
     follower
-        .log
+        .log()
         .truncate_fully_and_start_at(Offset(0), now)
         .unwrap();
     pair.fetch();
     assert_eq!(
-        follower.log.log_end_offset(),
+        follower.log().log_end_offset(),
         Offset(5),
         "out of range: starts at 5"
     );
     pair.fetch();
     assert_eq!(ends(&follower), (5, 10, 10));
-    let same = entries(&leader.log, Offset(5), Offset(10));
-    assert_eq!(entries(&follower.log, Offset(5), Offset(10)), same);
+    let same = entries(&leader.log(), Offset(5), Offset(10));
+    assert_eq!(entries(&follower.log(), Offset(5), Offset(10)), same);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::controller::{PARTITIONS, topic_id};
 use crate::config::{NodeConfig, Sources, parse_properties};
-use crate::host::Clock;
+use crate::host::{Clock, Disk};
 use crate::log::ReadError;
 use crate::log::tests::faulty_disk::{Crash, FaultyDisk};
 use crate::log::{FileCache, Log, LogDir, LogSlice};
@@ -20,6 +20,9 @@ use crate::partition::{FetcherConfig, Partition, Partitions, ReplicaFetch, Repli
 use crate::peer::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 use crate::record::Batches;
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset, TimestampMs};
+
+/// Its directories.
+pub const DIRS: [&str; 3] = ["a", "b", "c"];
 
 /// Moved by hand.
 #[derive(Default)]
@@ -102,9 +105,14 @@ impl SimBroker {
     pub fn start(&mut self, image: &MetadataImage, applied: usize, epoch: BrokerEpoch) {
         let files = Arc::new(FileCache::new(100));
         let disk = Arc::new(self.disk.clone());
-        let dir = LogDir::open(disk, &self.disk.root(), files).expect("a directory");
+        let dirs = DIRS.map(|name| {
+            let path = self.disk.root().join(name);
+            Arc::new(LogDir::open(disk.clone(), &path, files.clone()).expect("a directory"))
+        });
+        // As directories that have been there for long.
+        self.disk.sync_dir(&self.disk.root()).expect("synced");
         let (rolled, _) = mpsc::unbounded_channel();
-        let partitions = Partitions::new(self.id, vec![Arc::new(dir)], self.clock.clone(), rolled);
+        let partitions = Partitions::new(self.id, dirs.into(), self.clock.clone(), rolled);
         partitions
             .load(&self.config, image)
             .expect("what was written");
@@ -115,6 +123,27 @@ impl SimBroker {
         self.apply(image, &ImageDelta::everything());
         let partitions = self.partitions.as_ref().expect("it was put there");
         partitions.surroundings().set_broker_epoch(epoch);
+    }
+
+    /// Has a replica moved to one of the directories.
+    pub fn move_replica(&self, index: i32, to: usize) {
+        let Some(partition) = self.partition(index) else {
+            return;
+        };
+        let partitions = self.partitions.as_ref().expect("it is up");
+        let to = &partitions.log_dirs()[to];
+        partitions.move_replica(&partition, to).expect("it is here");
+    }
+
+    /// The directory that a replica is in.
+    pub fn place(&self, index: i32) -> Option<usize> {
+        let dirs = self.partitions.as_ref()?.log_dirs();
+        let place = self.partition(index)?.log_dir();
+        dirs.iter().position(|dir| Arc::ptr_eq(dir, &place))
+    }
+
+    pub fn move_on(&self) -> Option<Duration> {
+        self.partitions.as_ref()?.move_on()
     }
 
     pub fn crash(&mut self, crash: Crash) {
@@ -231,17 +260,12 @@ impl SimBroker {
         let Some(partitions) = &self.partitions else {
             return;
         };
-        let all = partitions.all();
-        let watermarks: Vec<_> = all
-            .iter()
-            .map(|p| (p.topic_partition.clone(), p.high_watermark()))
-            .collect();
         for dir in partitions.log_dirs() {
-            dir.write_high_watermarks(&watermarks).expect("written");
+            partitions.write_high_watermarks(dir).expect("written");
         }
         if flushes {
-            for partition in all {
-                partition.log.flush().expect("flushed");
+            for partition in partitions.all() {
+                partition.log().flush().expect("flushed");
             }
         }
     }

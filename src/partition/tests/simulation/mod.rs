@@ -8,6 +8,8 @@
 //! controller's ISR lives and has all of its own; then nobody else fails until the controller
 //! knows. One that crashed leaves the ISR, unless it is the last.
 //!
+//! Replicas move between the directories of a broker meanwhile.
+//!
 //! At the end all is healed: acknowledged records are all there, and the replicas are equal.
 //!
 //! `KLAMM_SEED=n cargo test partition::tests::simulation` runs one seed, `KLAMM_SEEDS=n` that many.

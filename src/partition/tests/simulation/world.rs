@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Random;
-use super::broker::{Entry, ManualClock, SimBroker, entries, node_config};
+use super::broker::{DIRS, Entry, ManualClock, SimBroker, entries, node_config};
 use super::controller::{Controller, PARTITIONS};
 use crate::host::Clock;
 use crate::log::Origin;
@@ -29,6 +29,7 @@ pub struct Counts {
     power_cuts: usize,
     cuts: usize,
     joins: usize,
+    moves: usize,
 }
 
 impl Counts {
@@ -39,6 +40,7 @@ impl Counts {
         self.power_cuts += other.power_cuts;
         self.cuts += other.cuts;
         self.joins += other.joins;
+        self.moves += other.moves;
     }
 
     pub fn assert_rich(&self) {
@@ -49,6 +51,7 @@ impl Counts {
             self.power_cuts,
             self.cuts,
             self.joins,
+            self.moves,
         ];
         assert!(all.iter().all(|count| *count > 40), "{self:?}");
     }
@@ -143,6 +146,9 @@ impl World {
 
     fn step(&mut self) {
         let at = self.random.below(BROKERS);
+        if self.random.one_in(5) {
+            self.move_on(at);
+        }
         match self.random.below(100) {
             0..15 => self.produce(at),
             15..40 => self.fetch(at),
@@ -154,12 +160,28 @@ impl World {
                 self.brokers[at].checkpoint(flushes);
             }
             96..97 => self.crash(at),
-            97..99 => self.start(at),
+            97..98 => self.start(at),
+            98..99 => {
+                self.start(at);
+                let index = self.random.below(PARTITIONS as usize) as i32;
+                let to = self.random.below(DIRS.len());
+                self.brokers[at].move_replica(index, to);
+            }
             _ => {
                 let index = self.random.below(PARTITIONS as usize) as i32;
                 self.controller.move_leader(index, at as i32);
             }
         }
+    }
+
+    /// Works at a replica that is being moved to another directory.
+    fn move_on(&mut self, at: usize) -> Option<Duration> {
+        let broker = &self.brokers[at];
+        let places = || (0..PARTITIONS).map(|index| broker.place(index));
+        let before: Vec<_> = places().collect();
+        let rest = broker.move_on();
+        self.counts.moves += places().zip(before).filter(|(is, was)| is != was).count();
+        rest
     }
 
     fn number(&mut self) -> u64 {
@@ -310,7 +332,7 @@ impl World {
         let out_of_range = fetching.fetcher.on_answer(answer, now, wall);
         for asked in out_of_range {
             let of_leader = self.brokers[from].partition(asked.key.1);
-            let bounds = of_leader.map(|p| (p.log.log_start_offset(), p.log.log_end_offset()));
+            let bounds = of_leader.map(|p| (p.log().log_start_offset(), p.log().log_end_offset()));
             let fetching = self.brokers[to].fetching.get_mut(&id(from));
             let fetcher = &mut fetching.expect("as before").fetcher;
             fetcher.on_bounds(&asked, bounds, now, wall);
@@ -491,11 +513,11 @@ impl World {
         let committed = &mut self.committed[index as usize];
         let known = Offset(committed.len() as i64);
         let high_watermark = partition.high_watermark();
-        assert!(high_watermark <= partition.log.log_end_offset());
+        assert!(high_watermark <= partition.log().log_end_offset());
         if high_watermark > known {
             // The last known one again, to see that they agree.
             let from = Offset((known.0 - 1).max(0));
-            let more = entries(&partition.log, from, high_watermark);
+            let more = entries(&partition.log(), from, high_watermark);
             if let Some(last) = committed.last() {
                 assert_eq!(more.first(), Some(last), "committed twice, differently");
             }
@@ -514,11 +536,11 @@ impl World {
         let committed = &self.committed[index as usize];
         let end = Offset(committed.len() as i64);
         assert!(
-            partition.log.log_end_offset() >= end,
+            partition.log().log_end_offset() >= end,
             "committed records are lost"
         );
         assert_eq!(
-            entries(&partition.log, Offset(0), end),
+            entries(&partition.log(), Offset(0), end),
             *committed,
             "another past"
         );
@@ -553,6 +575,11 @@ impl World {
             }
             self.check();
         }
+        for at in 0..BROKERS {
+            while self.move_on(at).is_some() {
+                self.clock.add_ms(50);
+            }
+        }
         self.check_healed();
     }
 
@@ -570,7 +597,7 @@ impl World {
                 broker.epoch.0,
                 broker.applied,
                 partition.leadership(),
-                partition.log.log_end_offset(),
+                partition.log().log_end_offset(),
                 partition.high_watermark(),
                 fetching
             ))
@@ -592,9 +619,14 @@ impl World {
             let committed = &self.committed[index as usize];
             for broker in &self.brokers {
                 let partition = broker.partition(index).expect("it is up");
-                let end = partition.log.log_end_offset();
+                let dirs = broker.partitions.as_ref().expect("it is up").log_dirs();
+                let name = &partition.topic_partition;
+                let places = dirs.iter().filter(|dir| dir.log(name).is_some());
+                assert_eq!(places.count(), 1, "one log of a name");
+                assert!(dirs.iter().all(|dir| dir.future_logs().is_empty()));
+                let end = partition.log().log_end_offset();
                 assert_eq!(
-                    entries(&partition.log, Offset(0), end),
+                    entries(&partition.log(), Offset(0), end),
                     *committed,
                     "replicas differ"
                 );
