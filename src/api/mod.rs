@@ -160,7 +160,7 @@ apis! {
     69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone Long;
     74 ListConfigResources     list_config_resources     0 0 1  Alone Long;
     75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone Long;
-    80 AddRaftVoter            add_raft_voter            0 0 0  Alone Long;
+    80 AddRaftVoter            add_raft_voter            0 0 1  Alone Long, values from 1;
     81 RemoveRaftVoter         remove_raft_voter         0 0 0  Alone Long;
     82 UpdateRaftVoter         update_raft_voter         0 0 0  Alone Long;
 }

@@ -51,6 +51,9 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
         let Ok(voter) = quorum.voter() else {
             return;
         };
+        if let Err(error) = quorum.end_change().await {
+            tracing::debug!("a change of the voters is not ended: {error}");
+        }
         let listed = voter.listed.get(&quorum.node_id).cloned();
         let dynamic = !voter.begin_at.is_empty();
         let Some(address) = listed.or(dynamic.then(|| voter.address.clone())) else {
@@ -212,10 +215,9 @@ impl Quorum {
             Some(_) => change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?,
             None => {}
         }
-        let learner = raft.add_learner(id, node, true);
-        let learner = tokio::time::timeout(CATCH_UP_MAX, learner).await;
-        let learner = learner.map_err(|_| QuorumError::TimedOut)?;
-        learner.map_err(failed)?;
+        raft.add_learner(id, node, false).await.map_err(failed)?;
+        let caught_up = tokio::time::timeout(CATCH_UP_MAX, self.caught_up(id)).await;
+        caught_up.map_err(|_| QuorumError::TimedOut)??;
         change(raft, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
         tracing::info!(voter = voter.id.0, "is among the voters again");
         Ok(())

@@ -10,7 +10,7 @@ use crate::types::BrokerId;
 #[derive(Debug, thiserror::Error)]
 pub enum QuorumError {
     /// Ask `leader`; `None` while there is none.
-    #[error("this node does not lead the metadata quorum (leader: {leader:?})")]
+    #[error("{}", active(*.leader))]
     NotController { leader: Option<BrokerId> },
     /// The change may or may not happen.
     #[error("the metadata change was not committed in time")]
@@ -49,6 +49,14 @@ pub enum QuorumError {
     /// openraft gave up on the store, for good.
     #[error("the metadata quorum on this node gave up: {0}")]
     Failed(#[source] Box<openraft::StorageError<u64>>),
+}
+
+/// In Kafka's words, which clients see.
+fn active(leader: Option<BrokerId>) -> String {
+    match leader {
+        Some(leader) => format!("The active controller appears to be node {leader}."),
+        None => "No controller appears to be active.".to_owned(),
+    }
 }
 
 impl From<Fatal<u64>> for QuorumError {
