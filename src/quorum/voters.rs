@@ -25,6 +25,10 @@ use super::raft_types::{VoterNode, broker_id, raft_id};
 use super::rpc::VoterInfo;
 use super::{Quorum, QuorumError};
 
+/// How long it is tried to forget a learner that did not come, and how often.
+const FORGET_MAX: Duration = Duration::from_secs(5);
+const FORGET_AGAIN: Duration = Duration::from_millis(20);
+
 /// Why the voters are as before.
 #[derive(Debug, thiserror::Error)]
 pub enum VoterChangeError {
@@ -101,8 +105,7 @@ impl Quorum {
             Err(_) => {
                 // One that came by itself follows on; another one may not be there at all.
                 if !follows {
-                    let remove = ChangeMembers::RemoveNodes(BTreeSet::from([id]));
-                    change(&this.raft, remove).await?;
+                    self.forget_learner(id).await;
                 }
                 return Err(VoterChangeError::NotReady { id: voter.id });
             }
@@ -120,6 +123,25 @@ impl Quorum {
         }
         tracing::info!(voter = voter.id.0, "votes from now on");
         Ok(())
+    }
+
+    async fn forget_learner(&self, id: u64) {
+        let Ok(raft) = self.raft() else {
+            return;
+        };
+        let deadline = Instant::now() + FORGET_MAX;
+        loop {
+            let remove = ChangeMembers::RemoveNodes(BTreeSet::from([id]));
+            match timeout_at(deadline, change(raft, remove)).await {
+                // What made it a learner is not committed yet.
+                Ok(Err(QuorumError::Membership(_))) => tokio::time::sleep(FORGET_AGAIN).await,
+                Ok(Ok(())) => return,
+                Ok(Err(_)) | Err(_) => {
+                    tracing::warn!(node = id, "it did not come, and is still sent the metadata");
+                    return;
+                }
+            }
+        }
     }
 
     /// Waits until a learner has what the log has now. openraft's own wait is over when a learner
