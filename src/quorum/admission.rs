@@ -161,13 +161,15 @@ async fn ask_for_place(
 }
 
 fn foreign(address: &str, answer: &HelloAnswer, own: &str) -> String {
-    match &answer.cluster_id {
-        Some(other) => format!(
-            "{address} belongs to cluster {other}, the data of this node to {own} (name the \
-             controllers of {own}, or give this node an empty directory)"
-        ),
-        None => format!("{address} belongs to no cluster yet"),
-    }
+    let Some(other) = &answer.cluster_id else {
+        return format!("{address} belongs to no cluster yet");
+    };
+    let error = QuorumError::ForeignCluster {
+        found: Some(other.clone()),
+        expected: own.to_owned(),
+    };
+    let advice = error.advice().unwrap_or_default();
+    format!("{address}: {error}: {advice}")
 }
 
 impl Quorum {
