@@ -25,6 +25,7 @@ use super::peer_transport::PeerTransport;
 use super::raft_types::{Raft, VoterNode, broker_id, raft_id};
 use super::reasons::Reasons;
 use super::rpc::{HelloAnswer, HelloRequest, JoinAnswer, JoinRequest, VoterInfo};
+use super::voters::check_place_is_free;
 use super::{Quorum, QuorumError};
 
 /// How often a voter looks whether it still is one.
@@ -207,14 +208,18 @@ impl Quorum {
             Some(known) if votes && same(&known) => {
                 return change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, node)]))).await;
             }
-            Some(_) if votes => {
+            Some(known) if votes => {
+                check_place_is_free(&known, &voter).await?;
                 tracing::warn!(
                     voter = voter.id.0,
                     "a voter has come back with another disk"
                 );
                 change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await?;
             }
-            Some(_) => change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?,
+            Some(known) => {
+                check_place_is_free(&known, &voter).await?;
+                change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?;
+            }
             None => {}
         }
         raft.add_learner(id, node, false).await.map_err(failed)?;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! 1. A voter is its number and its directory. One that comes back with another directory votes no
-//!    more; it follows, and is to be added anew.
+//!    more; it follows, and is to be added anew. While the one of its number that is known still
+//!    listens at another address, it is refused.
 //! 2. A learner becomes a voter when it has the whole log, not before.
 //! 3. One change is under way at a time. One that was left halfway is ended by whoever leads.
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 use openraft::ChangeMembers;
 use tokio::time::{Instant, timeout_at};
 
+use crate::peer::{Address, listens};
 use crate::types::BrokerId;
 
 use super::admission::{change, failed};
@@ -243,14 +245,18 @@ impl Quorum {
                 let nodes = BTreeMap::from([(id, node)]);
                 return change(raft, ChangeMembers::SetNodes(nodes)).await;
             }
-            Some(_) if votes => {
+            Some(known) if votes => {
+                check_place_is_free(&known, starter).await?;
                 tracing::warn!(
                     voter = starter.id.0,
                     "a voter has come back with another disk: it votes no more"
                 );
                 change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await?;
             }
-            Some(_) => change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?,
+            Some(known) => {
+                check_place_is_free(&known, starter).await?;
+                change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?;
+            }
             None => {}
         }
         let learner = raft.add_learner(id, node, false).await;
@@ -273,4 +279,21 @@ impl Quorum {
         };
         nodes.map(info).collect()
     }
+}
+
+/// A second node with the number of one that runs is a mistake, and not that one with a new disk.
+pub(super) async fn check_place_is_free(
+    known: &VoterNode,
+    starter: &VoterInfo,
+) -> Result<(), QuorumError> {
+    let Ok(address) = Address::parse(&known.addr) else {
+        return Ok(());
+    };
+    if known.addr == starter.address || !listens(&address).await {
+        return Ok(());
+    }
+    Err(QuorumError::Membership(format!(
+        "node {} runs at {} already; each node needs a node.id of its own",
+        starter.id, known.addr
+    )))
 }

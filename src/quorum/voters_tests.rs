@@ -279,3 +279,39 @@ async fn nobody_becomes_a_voter_before_it_has_the_log() {
     put(&leads, "a", "2").await.unwrap();
     until(&fourth_node, "a", "2").await;
 }
+
+#[tokio::test]
+async fn a_twin_takes_nothing_from_the_node_that_runs() {
+    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
+    let calls = Arc::new(Calls::default());
+    let mut nodes = Vec::new();
+    for (id, store) in (1..).zip(&stores) {
+        nodes.push(start(id, &calls, store).await);
+    }
+    let leads = elect(&nodes).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let first = VoterInfo {
+        id: BrokerId(4),
+        address: listener.local_addr().unwrap().to_string(),
+        directory_id: Uuid::from_u128(1),
+    };
+    let _first = start_without_a_vote(&first, &calls).await;
+    let added = leads.add_voter(first.clone(), TIMEOUT, Until::Committed);
+    added.await.unwrap();
+    let twin = VoterInfo {
+        address: "node-4:9093".into(),
+        directory_id: Uuid::from_u128(2),
+        ..first.clone()
+    };
+    let refused = leads.take_in(twin.clone()).await;
+    assert!(
+        matches!(refused, Err(QuorumError::Membership(_))),
+        "{refused:?}"
+    );
+    assert!(leads.voters().contains(&first));
+    // Its own end is another thing.
+    drop(listener);
+    leads.take_in(twin.clone()).await.unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3]);
+    assert_eq!(leads.learners(), [twin]);
+}
