@@ -73,7 +73,7 @@ class Hosts:
 
 
 class Cluster:
-    def __init__(self, kind, folder, nodes, port, hosts=None):
+    def __init__(self, kind, folder, nodes, port, hosts=None, configs=()):
         self.kind = kind
         self.folder = folder
         self.hosts = hosts
@@ -87,7 +87,7 @@ class Cluster:
         if hosts:
             self.environment["CLUSTER_HOSTS"] = f"{hosts.name}:{hosts.net}"
         # Started one by one, a first start would wait for the others.
-        self.script("start", str(nodes), folder, str(port), *CONFIGS)
+        self.script("start", str(nodes), folder, str(port), *CONFIGS, *configs)
 
     def script(self, verb, *args):
         ran = subprocess.run(

@@ -75,10 +75,10 @@ class Answer:
 
 
 class Connection:
-    def __init__(self, address):
+    def __init__(self, address, answer_max_s=60):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), 10)
-        self.socket.settimeout(60)
+        self.socket.settimeout(answer_max_s)
 
     def call(self, key, version, body):
         header = struct.pack(">hhih", key, version, 1, 2) + b"me" + b"\0"

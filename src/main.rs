@@ -174,7 +174,7 @@ fn end(format: LogFormat, text: &str, exit_code: u8) -> ExitCode {
 
 fn tell(ready: &Ready, from_file: bool, since_start: Duration) {
     if !from_file {
-        tracing::info!("no server.properties given: a single node (klamm --help)");
+        tracing::info!("no server.properties given (klamm --help)");
     }
     tracing::info!("data is kept in {}", ready.log_dirs.join(", "));
     for (name, address) in &ready.bound {

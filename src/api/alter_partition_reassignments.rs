@@ -12,7 +12,8 @@ use super::error::of_quorum;
 use super::{rules, view};
 use crate::metadata::PlanError;
 use crate::metadata::planners::{Reassign, plan_reassign_partitions};
-use crate::types::BrokerId;
+use crate::quorum::QuorumError;
+use crate::types::{BrokerId, ErrorCode};
 
 /// Up to this version the number of replicas may always change.
 const VERSION_ANY_FACTOR: i16 = 0;
@@ -32,21 +33,10 @@ pub fn handle(
                 let rules = rules::of_image(&config, image);
                 plan_reassign_partitions(image, &asked, may_change_factor, &rules)
             });
-        let answer = AlterPartitionReassignmentsResponse::default()
-            .with_allow_replication_factor_change(may_change_factor);
         let reassigned = match planned.await {
             Ok(Ok(reassigned)) => reassigned,
-            Ok(Err(refused)) => {
-                return answer
-                    .with_error_code(refused.code.code())
-                    .with_error_message(refused.message.as_deref().map(view::text));
-            }
-            Err(error) => {
-                let code = of_quorum(&error);
-                return answer
-                    .with_error_code(code.code())
-                    .with_error_message(Some(view::text(&error.to_string())));
-            }
+            Ok(Err(error)) => return refused(&request, &error),
+            Err(error) => return refused(&request, &plan_error(&error)),
         };
         let mut results = reassigned.into_iter();
         let topics = request.topics.into_iter().map(|topic| {
@@ -57,10 +47,36 @@ pub fn handle(
                 .with_partitions(partitions.collect())
                 .with_name(topic.name)
         });
-        answer
+        AlterPartitionReassignmentsResponse::default()
+            .with_allow_replication_factor_change(may_change_factor)
             .with_error_message(None)
             .with_responses(topics.collect())
     })
+}
+
+/// Everything is refused for the same reason.
+fn refused(
+    request: &AlterPartitionReassignmentsRequest,
+    error: &PlanError,
+) -> AlterPartitionReassignmentsResponse {
+    let topics = request.topics.iter().map(|topic| {
+        let partitions = topic.partitions.iter();
+        let partitions = partitions.map(|asked| outcome(asked.partition_index, Err(error.clone())));
+        ReassignableTopicResponse::default()
+            .with_name(topic.name.clone())
+            .with_partitions(partitions.collect())
+    });
+    AlterPartitionReassignmentsResponse::default()
+        .with_error_code(error.code.code())
+        .with_error_message(error.message.as_deref().map(view::text))
+        .with_responses(topics.collect())
+}
+
+fn plan_error(error: &QuorumError) -> PlanError {
+    match error {
+        QuorumError::TimedOut => PlanError::bare(ErrorCode::RequestTimedOut),
+        error => PlanError::new(of_quorum(error), error.to_string()),
+    }
 }
 
 fn reassign(request: &AlterPartitionReassignmentsRequest) -> Vec<Reassign> {

@@ -113,6 +113,8 @@ pub enum Order {
     Pipelined,
     /// It runs alone, after all earlier ones and before all later ones, as in Kafka.
     Alone,
+    /// As `Alone`, and its answer may have to wait until other clients have asked the same.
+    Together,
 }
 
 /// Whether the work of an ordinary request is small.

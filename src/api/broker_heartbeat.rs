@@ -47,10 +47,11 @@ async fn beat(
     let known = image.broker(broker).ok_or(ErrorCode::StaleBrokerEpoch)?;
     // The entry of its registration is the least that it must have seen.
     let is_caught_up = request.current_metadata_offset >= epoch.0;
-    let change = if request.want_shut_down {
-        Some(Change::ShutDown)
-    } else if request.want_fence {
+    let change = if request.want_fence {
+        // Also with the wish to stop: then nothing is handed over first.
         (!known.fenced).then_some(Change::Fence)
+    } else if request.want_shut_down {
+        Some(Change::ShutDown)
     } else {
         (known.fenced && is_caught_up).then_some(Change::Unfence)
     };

@@ -6,7 +6,7 @@ use kafka_protocol::messages::broker_registration_request::BrokerRegistrationReq
 use kafka_protocol::messages::broker_registration_response::BrokerRegistrationResponse;
 
 use super::codec::Handled;
-use super::context::Context;
+use super::context::{ConnectionKind, Context};
 use super::error::of_quorum;
 use super::rules;
 use crate::metadata::planners::{RegisterBroker, plan_register_broker};
@@ -25,6 +25,9 @@ pub fn handle(
     let broker = BrokerId(request.broker_id.0);
     if broker.0 < 0 || request.listeners.is_empty() {
         return Handled::Ready(refused(ErrorCode::InvalidRegistration));
+    }
+    if request.is_migrating_zk_broker {
+        return Handled::Ready(refused(ErrorCode::BrokerIdNotRegistered));
     }
     let Some(register) = read(&request) else {
         return Handled::Ready(refused(ErrorCode::InvalidRegistration));
@@ -68,13 +71,18 @@ fn is_taken(context: &Context, broker: BrokerId, register: &RegisterBroker) -> b
     let timeout_ms = node.config().broker.quorum.broker_session_timeout_ms.max(1);
     let timeout = Duration::from_millis(timeout_ms as u64);
     let now = node.clock.monotonic();
-    other && node.sessions.lock().is_live(broker, now, timeout)
+    // This controller's own broker is not heard on a connection.
+    let is_here = broker == node.broker_id && context.connection.kind != ConnectionKind::Local;
+    other && (is_here || node.sessions.lock().is_live(broker, now, timeout))
 }
 
 /// `None`: it says what no broker can be.
 fn read(request: &BrokerRegistrationRequest) -> Option<RegisterBroker> {
     let mut end_points = Vec::with_capacity(request.listeners.len());
     for listener in &request.listeners {
+        if listener.host.is_empty() {
+            return None;
+        }
         end_points.push(BrokerEndpoint {
             name: listener.name.as_str().into(),
             host: listener.host.as_str().into(),

@@ -15,39 +15,58 @@ use crate::quorum::OBSERVER_MAX;
 use crate::types::{ErrorCode, Offset};
 
 const METADATA_TOPIC: &str = "__cluster_metadata";
+const UNKNOWN: (ErrorCode, &str) = (
+    ErrorCode::UnknownTopicOrPartition,
+    "This server does not host this topic-partition.",
+);
+const NOT_LEADER: (ErrorCode, &str) = (
+    ErrorCode::NotLeaderOrFollower,
+    "For requests intended only for the leader, this error indicates that the broker is not the \
+     current leader. For requests intended for any replica, this error indicates that the broker \
+     is not a replica of the topic partition.",
+);
 /// From this version on there are addresses and directory ids (KIP-853).
 const VERSION_NODES: i16 = 2;
 
 pub fn handle(context: Context, request: DescribeQuorumRequest) -> Handled<DescribeQuorumResponse> {
-    let whole = DescribeQuorumResponse::default().with_error_message(None);
-    if !context.node.quorum.is_leader() {
-        return Handled::Ready(whole.with_error_code(ErrorCode::NotLeaderOrFollower.code()));
-    }
-    let mut described = false;
+    let refused = match (is_of_metadata(&request), context.node.quorum.is_leader()) {
+        (false, _) => Some(UNKNOWN),
+        (true, false) => Some(NOT_LEADER),
+        (true, true) => None,
+    };
     let topics = request.topics.iter().map(|topic| {
-        let name = topic.topic_name.0.as_str();
-        let partitions = topic.partitions.iter().map(|partition| {
-            if name == METADATA_TOPIC && partition.partition_index == 0 {
-                described = true;
-                return describe(&context);
-            }
-            PartitionData::default()
-                .with_partition_index(partition.partition_index)
-                .with_error_code(ErrorCode::UnknownTopicOrPartition.code())
-                .with_error_message(None)
+        let partitions = topic.partitions.iter().map(|asked| match refused {
+            None => describe(&context),
+            Some((error, message)) => PartitionData::default()
+                .with_partition_index(asked.partition_index)
+                .with_error_code(error.code())
+                .with_error_message(Some(view::text(message))),
         });
         TopicData::default()
-            .with_topic_name(WireName(view::text(name)))
+            .with_topic_name(WireName(view::text(&topic.topic_name.0)))
             .with_partitions(partitions.collect())
     });
-    let topics: Vec<TopicData> = topics.collect();
-    let tells_nodes = described && context.api_version >= VERSION_NODES;
-    let nodes = if tells_nodes {
-        nodes(&context)
-    } else {
-        Vec::new()
+    let nodes = match refused {
+        None if context.api_version >= VERSION_NODES => nodes(&context),
+        _ => Vec::new(),
     };
-    Handled::Ready(whole.with_topics(topics).with_nodes(nodes))
+    let topics: Vec<TopicData> = topics.collect();
+    Handled::Ready(
+        DescribeQuorumResponse::default()
+            .with_topics(topics)
+            .with_nodes(nodes),
+    )
+}
+
+/// Kafka answers only who asks for the one partition of the metadata, and for nothing else.
+fn is_of_metadata(request: &DescribeQuorumRequest) -> bool {
+    let [topic] = &request.topics[..] else {
+        return false;
+    };
+    let [partition] = &topic.partitions[..] else {
+        return false;
+    };
+    &*topic.topic_name.0 == METADATA_TOPIC && partition.partition_index == 0
 }
 
 fn describe(context: &Context) -> PartitionData {
@@ -105,7 +124,6 @@ fn describe(context: &Context) -> PartitionData {
     });
     let observers = learners.chain(observers);
     PartitionData::default()
-        .with_error_message(None)
         .with_leader_id(leader.map_or(-1, |leader| leader.0).into())
         .with_leader_epoch(i32::try_from(term).unwrap_or(i32::MAX))
         .with_high_watermark(end(node.image().offset()))

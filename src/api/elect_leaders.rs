@@ -25,7 +25,11 @@ pub fn handle(context: Context, request: ElectLeadersRequest) -> Handled<ElectLe
     let election = match request.election_type {
         PREFERRED => Election::Preferred,
         UNCLEAN => Election::Unclean,
-        _ => return Handled::Ready(refused(ErrorCode::InvalidRequest)),
+        kind => {
+            let message = format!("Unknown election type {kind}");
+            let answer = refused(&request, ErrorCode::InvalidRequest, &message);
+            return Handled::Ready(answer);
+        }
     };
     let named = request.topic_partitions.as_ref().map(|topics| {
         let of = |topic: &kafka_protocol::messages::elect_leaders_request::TopicPartitions| {
@@ -47,7 +51,7 @@ pub fn handle(context: Context, request: ElectLeadersRequest) -> Handled<ElectLe
         });
         let elected = match planned.await {
             Ok(elected) => elected,
-            Err(error) => return refused(of_quorum(&error)),
+            Err(error) => return refused(&request, of_quorum(&error), &error.to_string()),
         };
         let mut results = Results::new();
         if all {
@@ -77,6 +81,17 @@ fn answer((index, result): (i32, Result<(), PlanError>)) -> PartitionResult {
     }
 }
 
-fn refused(error: ErrorCode) -> ElectLeadersResponse {
-    ElectLeadersResponse::default().with_error_code(error.code())
+/// Everything that was named is refused for the same reason.
+fn refused(request: &ElectLeadersRequest, code: ErrorCode, message: &str) -> ElectLeadersResponse {
+    let error = PlanError::new(code, message);
+    let topics = request.topic_partitions.iter().flatten().map(|topic| {
+        let partitions = topic.partitions.iter();
+        let partitions = partitions.map(|index| answer((*index, Err(error.clone()))));
+        ReplicaElectionResult::default()
+            .with_topic(topic.topic.clone())
+            .with_partition_result(partitions.collect())
+    });
+    ElectLeadersResponse::default()
+        .with_error_code(code.code())
+        .with_replica_election_results(topics.collect())
 }

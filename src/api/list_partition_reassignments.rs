@@ -12,16 +12,13 @@ use super::context::Context;
 use super::room::Room;
 use super::view;
 use crate::metadata::{PartitionRegistration, TopicImage};
-use crate::types::{BrokerId, ErrorCode};
+use crate::types::BrokerId;
 
 pub fn handle(
     context: Context,
     request: ListPartitionReassignmentsRequest,
 ) -> Handled<ListPartitionReassignmentsResponse> {
     let answer = ListPartitionReassignmentsResponse::default();
-    if !context.node.quorum.is_leader() {
-        return Handled::Ready(answer.with_error_code(ErrorCode::NotController.code()));
-    }
     let listed = list(&context, &request);
     let answer = listed.map(|topics| answer.with_error_message(None).with_topics(topics));
     Handled::Done(answer.into())

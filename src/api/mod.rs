@@ -114,10 +114,10 @@ apis! {
     8  OffsetCommit            offset_commit             2 2 10 Alone Short, values from 10;
     9  OffsetFetch             offset_fetch              1 1 10 Alone Long, values from 10;
     10 FindCoordinator         find_coordinator          0 0 6  Alone Short;
-    11 JoinGroup               join_group                0 0 9  Alone Short;
+    11 JoinGroup               join_group                0 0 9  Together Short;
     12 Heartbeat               heartbeat                 0 0 4  Alone Short;
     13 LeaveGroup              leave_group               0 0 5  Alone Short;
-    14 SyncGroup               sync_group                0 0 5  Alone Short;
+    14 SyncGroup               sync_group                0 0 5  Together Short;
     15 DescribeGroups          describe_groups           0 0 6  Alone Long;
     16 ListGroups              list_groups               0 0 5  Alone Long;
     17 SaslHandshake           sasl_handshake            0 0 1  Alone Short;
@@ -161,7 +161,7 @@ apis! {
     69 ConsumerGroupDescribe   consumer_group_describe   0 0 1  Alone Long;
     74 ListConfigResources     list_config_resources     0 0 1  Alone Long;
     75 DescribeTopicPartitions describe_topic_partitions 0 0 0  Alone Long;
-    80 AddRaftVoter            add_raft_voter            0 0 0  Alone Long;
+    80 AddRaftVoter            add_raft_voter            0 0 1  Alone Long, values from 1;
     81 RemoveRaftVoter         remove_raft_voter         0 0 0  Alone Long;
     82 UpdateRaftVoter         update_raft_voter         0 0 0  Alone Long;
 }

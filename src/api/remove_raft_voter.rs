@@ -6,7 +6,7 @@ use kafka_protocol::messages::remove_raft_voter_response::RemoveRaftVoterRespons
 use super::codec::Handled;
 use super::context::Context;
 use super::view;
-use super::voter_change::{VoterRefused, check, refused};
+use super::voter_change::{Change, VoterRefused, check_place, check_voter, refused};
 use crate::types::BrokerId;
 
 pub fn handle(
@@ -28,7 +28,8 @@ async fn remove(context: &Context, request: &RemoveRaftVoterRequest) -> Result<(
     let node = &context.node;
     let id = BrokerId(request.voter_id);
     let directory_id = request.voter_directory_id;
-    check(node, request.cluster_id.as_ref(), id, directory_id)?;
+    check_place(node, request.cluster_id.as_deref())?;
+    check_voter(Change::Remove, id, directory_id)?;
     let removed = node.quorum.remove_voter(id, directory_id).await;
-    removed.map_err(|error| refused(node, "removing voter", (id, directory_id), &error))
+    removed.map_err(|error| refused(node, Change::Remove, (id, directory_id), &error))
 }

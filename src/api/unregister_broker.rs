@@ -23,7 +23,7 @@ pub fn handle(
         });
         let answer = UnregisterBrokerResponse::default();
         match planned.await {
-            Ok(Ok(())) => answer.with_error_message(None),
+            Ok(Ok(())) => answer.with_error_message(Some(view::text(""))),
             Ok(Err(refused)) => answer
                 .with_error_code(refused.code.code())
                 .with_error_message(refused.message.as_deref().map(view::text)),

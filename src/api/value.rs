@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use uuid::Uuid;
+
 use crate::types::TopicId;
 use crate::wire::Value;
 
@@ -28,11 +30,15 @@ pub fn boolean(value: &Value, name: &str) -> bool {
     matches!(value.get(name), Some(Value::Boolean(true)))
 }
 
-pub fn topic_id(value: &Value) -> TopicId {
-    match value.get("topic_id") {
-        Some(Value::Uuid(id)) => TopicId(*id),
-        _ => TopicId::NONE,
+pub fn uuid(value: &Value, name: &str) -> Uuid {
+    match value.get(name) {
+        Some(Value::Uuid(id)) => *id,
+        _ => Uuid::nil(),
     }
+}
+
+pub fn topic_id(value: &Value) -> TopicId {
+    TopicId(uuid(value, "topic_id"))
 }
 
 /// Of an array that is null as of an empty one: nothing.

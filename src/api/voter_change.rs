@@ -1,7 +1,6 @@
 //! What AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter have in common: how a voter is named, and
 //! Kafka's words for what cannot be done.
 
-use kafka_protocol::protocol::StrBytes;
 use uuid::Uuid;
 
 use super::Node;
@@ -22,39 +21,82 @@ impl VoterRefused {
     }
 }
 
-/// What a request says of itself is looked at before anything is done.
-pub fn check(
-    node: &Node,
-    cluster_id: Option<&StrBytes>,
+/// What is done to a voter, in the words of Kafka's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Add,
+    Remove,
+    Update,
+}
+
+impl Change {
+    fn request(self) -> &'static str {
+        match self {
+            Change::Add => "Add voter request",
+            Change::Remove => "Remove voter request",
+            Change::Update => "Update voter request",
+        }
+    }
+
+    fn doing(self) -> &'static str {
+        match self {
+            Change::Add => "adding voter",
+            Change::Remove => "removing voter",
+            Change::Update => "updating voter",
+        }
+    }
+}
+
+/// Whether the request has come to the right cluster, and to its leader.
+pub fn check_place(node: &Node, cluster_id: Option<&str>) -> Result<(), VoterRefused> {
+    let own = node.quorum.cluster_id();
+    if let Some(given) = cluster_id.filter(|id| **id != **own) {
+        let message = format!("The given id \"{given}\" doesn't match the cluster id \"{own}\"");
+        return Err(VoterRefused::new(ErrorCode::InconsistentClusterId, message));
+    }
+    match node.quorum.is_leader() {
+        true => Ok(()),
+        false => Err(VoterRefused::new(ErrorCode::NotLeaderOrFollower, "")),
+    }
+}
+
+/// Whether the request names what can be a voter.
+pub fn check_voter(
+    change: Change,
     voter: BrokerId,
     directory_id: Uuid,
 ) -> Result<(), VoterRefused> {
-    if cluster_id.is_some_and(|id| **id != **node.quorum.cluster_id()) {
-        let message = ErrorCode::InconsistentClusterId.name();
-        return Err(VoterRefused::new(ErrorCode::InconsistentClusterId, message));
-    }
-    if !node.quorum.is_leader() {
-        let message = ErrorCode::NotLeaderOrFollower.name();
-        return Err(VoterRefused::new(ErrorCode::NotLeaderOrFollower, message));
-    }
     if voter.0 < 0 || directory_id.is_nil() {
-        let message = "Request didn't include a valid voter";
+        let message = format!("{} didn't include a valid voter", change.request());
         return Err(VoterRefused::new(ErrorCode::InvalidRequest, message));
     }
     Ok(())
 }
 
-/// The voter that a request describes; `listeners` by name, host and port.
-pub fn described<'a>(
+/// A listener of a request: name, host and port.
+pub type Listener<'a> = (&'a str, &'a str, u16);
+
+/// The voter that a request describes.
+pub fn described(
     node: &Node,
+    change: Change,
     (id, directory_id): (BrokerId, Uuid),
-    listeners: impl Iterator<Item = (&'a str, &'a str, u16)>,
+    listeners: &[Listener<'_>],
 ) -> Result<VoterInfo, VoterRefused> {
-    let address = address(node, listeners).ok_or_else(|| {
-        VoterRefused::new(
-            ErrorCode::InvalidRequest,
-            "Add voter request didn't include the endpoint of the default listener",
-        )
+    let config = node.config();
+    let names = &config.listeners.controller_names;
+    let name = names.first().map_or("CONTROLLER", String::as_str);
+    let address = address(name, listeners).ok_or_else(|| {
+        let given = listeners
+            .iter()
+            .map(|(name, host, port)| format!("ListenerName({name})={host}/<unresolved>:{port}"));
+        let given = given.collect::<Vec<_>>().join(", ");
+        let request = change.request();
+        let message = format!(
+            "{request} didn't include the endpoint (Endpoints(endpoints={{{given}}})) for the \
+             default listener ListenerName({name})"
+        );
+        VoterRefused::new(ErrorCode::InvalidRequest, message)
     })?;
     Ok(VoterInfo {
         id,
@@ -64,23 +106,19 @@ pub fn described<'a>(
 }
 
 /// `host:port` of the listener that controllers of this cluster speak on.
-fn address<'a>(
-    node: &Node,
-    mut listeners: impl Iterator<Item = (&'a str, &'a str, u16)>,
-) -> Option<String> {
-    let config = node.config();
-    let name = config.listeners.controller_names.first()?;
-    let (_, host, port) = listeners.find(|(known, ..)| known.eq_ignore_ascii_case(name))?;
+fn address(name: &str, listeners: &[Listener<'_>]) -> Option<String> {
+    let named = |listener: &&Listener<'_>| listener.0.eq_ignore_ascii_case(name);
+    let (_, host, port) = listeners.iter().find(named)?;
     Some(match host.contains(':') {
         true => format!("[{host}]:{port}"),
         false => format!("{host}:{port}"),
     })
 }
 
-/// Why `what` ("adding voter") was not done to `voter`.
+/// Why it was not done to `voter`.
 pub fn refused(
     node: &Node,
-    what: &str,
+    change: Change,
     voter: (BrokerId, Uuid),
     error: &VoterChangeError,
 ) -> VoterRefused {
@@ -97,7 +135,14 @@ pub fn refused(
     match error {
         VoterChangeError::Fixed => VoterRefused::new(
             ErrorCode::UnsupportedVersion,
-            format!("Cluster doesn't support {what} because the kraft.version feature is 0"),
+            format!(
+                "Cluster doesn't support {} because the kraft.version feature is 0",
+                change.doing()
+            ),
+        ),
+        VoterChangeError::NotReady { .. } => VoterRefused::new(
+            ErrorCode::RequestTimedOut,
+            format!("New voter {name} is not ready to receive requests"),
         ),
         VoterChangeError::Duplicate { .. } => VoterRefused::new(
             ErrorCode::DuplicateVoter,

@@ -102,13 +102,7 @@ impl StartError {
                     dir.display()
                 ));
             }
-            StartError::Quorum(QuorumError::ForeignCluster { expected, .. }) => {
-                return Some(format!(
-                    "name the controllers of cluster {expected} (controller.quorum.voters or \
-                     controller.quorum.bootstrap.servers), or give this node an empty directory \
-                     (log.dirs) to become a part of theirs"
-                ));
-            }
+            StartError::Quorum(error) => return error.advice(),
             _ => return None,
         };
         let uid = rustix::process::getuid().as_raw();

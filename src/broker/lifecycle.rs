@@ -25,6 +25,7 @@ use crate::machine::broker_sessions::{HEARTBEAT_INTERVAL, SessionRule};
 use crate::metadata::BrokerEpoch;
 use crate::metadata::planners::RegisterBroker;
 use crate::peer::{Address, ControllerChannel, is_gone};
+use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, Offset};
 
 /// How soon a fenced broker asks again.
@@ -165,12 +166,10 @@ async fn register(
         match register_broker(channel, request, time).await {
             Ok(epoch) => return Ok(epoch),
             Err(LifecycleError::Refused(ErrorCode::InconsistentClusterId)) => {
-                return Err(StartError::Refused(format!(
-                    "they belong to another cluster than the data of this node, which is of \
-                     cluster {}: name the controllers of that one, or give this node an empty \
-                     directory (log.dirs) to become a part of theirs",
-                    request.cluster_id
-                )));
+                return Err(StartError::Quorum(QuorumError::ForeignCluster {
+                    found: None,
+                    expected: request.cluster_id.to_string(),
+                }));
             }
             Err(LifecycleError::Refused(
                 error @ (ErrorCode::UnsupportedVersion | ErrorCode::InvalidRegistration),

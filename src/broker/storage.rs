@@ -122,7 +122,7 @@ fn metadata_dir(config: &NodeConfig) -> &Path {
     Path::new(config.broker.metadata_log_dir().unwrap_or_else(first))
 }
 
-/// Writes `meta.properties` where it is missing. The directory of the metadata has the id by which
+/// Writes `meta.properties` where it is missing or without an id. The directory of the metadata has the id by which
 /// the quorum knows this voter: tools read it there.
 pub fn format_new(
     log_dirs: &[Arc<LogDir>],
@@ -131,7 +131,11 @@ pub fn format_new(
 ) -> Result<(), LogDirError> {
     let (cluster_id, node_id) = (quorum.cluster_id(), quorum.node_id());
     for dir in log_dirs {
-        if dir.meta_properties()?.is_none() {
+        // Kafka wrote none before directories had ids.
+        let has_id = dir
+            .meta_properties()?
+            .is_some_and(|meta| meta.directory_id.is_some());
+        if !has_id {
             let of_voter = dir.path() == metadata_dir(config) && !quorum.directory_id().is_nil();
             let directory_id = match of_voter {
                 true => quorum.directory_id(),

@@ -47,7 +47,7 @@ pub use private::{
     QUORUM_JOIN, QUORUM_PRE_VOTE, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE,
     own_versions, private_api,
 };
-pub use probe::{Sign, is_gone, sign_of_life};
+pub use probe::{Sign, is_gone, listens, sign_of_life};
 pub use replica_fetch::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};
 pub use retry::Backoff;
 pub use transactions::{AddPartitionsCall, MarkerCall, PartitionErrors};

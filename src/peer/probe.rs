@@ -52,6 +52,12 @@ pub async fn is_gone(address: &Address) -> bool {
     false
 }
 
+/// Whether something is known to listen there.
+pub async fn listens(address: &Address) -> bool {
+    let dialled = TcpStream::connect((address.target(), address.port));
+    matches!(timeout(DIAL_MAX, dialled).await, Ok(Ok(_)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,7 +68,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = Address::new("127.0.0.1", listener.local_addr().unwrap().port());
         assert!(!is_gone(&address).await);
+        assert!(listens(&address).await);
         drop(listener);
         assert!(is_gone(&address).await);
+        assert!(!listens(&address).await);
     }
 }

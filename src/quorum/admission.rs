@@ -25,6 +25,7 @@ use super::peer_transport::PeerTransport;
 use super::raft_types::{Raft, VoterNode, broker_id, raft_id};
 use super::reasons::Reasons;
 use super::rpc::{HelloAnswer, HelloRequest, JoinAnswer, JoinRequest, VoterInfo};
+use super::voters::check_place_is_free;
 use super::{Quorum, QuorumError};
 
 /// How often a voter looks whether it still is one.
@@ -51,6 +52,9 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
         let Ok(voter) = quorum.voter() else {
             return;
         };
+        if let Err(error) = quorum.end_change().await {
+            tracing::debug!("a change of the voters is not ended: {error}");
+        }
         let listed = voter.listed.get(&quorum.node_id).cloned();
         let dynamic = !voter.begin_at.is_empty();
         let Some(address) = listed.or(dynamic.then(|| voter.address.clone())) else {
@@ -158,13 +162,15 @@ async fn ask_for_place(
 }
 
 fn foreign(address: &str, answer: &HelloAnswer, own: &str) -> String {
-    match &answer.cluster_id {
-        Some(other) => format!(
-            "{address} belongs to cluster {other}, the data of this node to {own} (name the \
-             controllers of {own}, or give this node an empty directory)"
-        ),
-        None => format!("{address} belongs to no cluster yet"),
-    }
+    let Some(other) = &answer.cluster_id else {
+        return format!("{address} belongs to no cluster yet");
+    };
+    let error = QuorumError::ForeignCluster {
+        found: Some(other.clone()),
+        expected: own.to_owned(),
+    };
+    let advice = error.advice().unwrap_or_default();
+    format!("{address}: {error}: {advice}")
 }
 
 impl Quorum {
@@ -202,20 +208,23 @@ impl Quorum {
             Some(known) if votes && same(&known) => {
                 return change(raft, ChangeMembers::SetNodes(BTreeMap::from([(id, node)]))).await;
             }
-            Some(_) if votes => {
+            Some(known) if votes => {
+                check_place_is_free(&known, &voter).await?;
                 tracing::warn!(
                     voter = voter.id.0,
                     "a voter has come back with another disk"
                 );
                 change(raft, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await?;
             }
-            Some(_) => change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?,
+            Some(known) => {
+                check_place_is_free(&known, &voter).await?;
+                change(raft, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await?;
+            }
             None => {}
         }
-        let learner = raft.add_learner(id, node, true);
-        let learner = tokio::time::timeout(CATCH_UP_MAX, learner).await;
-        let learner = learner.map_err(|_| QuorumError::TimedOut)?;
-        learner.map_err(failed)?;
+        raft.add_learner(id, node, false).await.map_err(failed)?;
+        let caught_up = tokio::time::timeout(CATCH_UP_MAX, self.caught_up(id)).await;
+        caught_up.map_err(|_| QuorumError::TimedOut)??;
         change(raft, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
         tracing::info!(voter = voter.id.0, "is among the voters again");
         Ok(())

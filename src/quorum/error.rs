@@ -10,7 +10,7 @@ use crate::types::BrokerId;
 #[derive(Debug, thiserror::Error)]
 pub enum QuorumError {
     /// Ask `leader`; `None` while there is none.
-    #[error("this node does not lead the metadata quorum (leader: {leader:?})")]
+    #[error("{}", active(*.leader))]
     NotController { leader: Option<BrokerId> },
     /// The change may or may not happen.
     #[error("the metadata change was not committed in time")]
@@ -32,8 +32,12 @@ pub enum QuorumError {
     NotAVoter { node: BrokerId },
     #[error("several voters need a cluster id that they all agree on")]
     NoClusterId,
-    #[error("the controllers serve cluster {found}, this node belongs to {expected}")]
-    ForeignCluster { found: String, expected: String },
+    /// `found`: where it was told.
+    #[error("the controllers serve {}, the data of this node is of cluster {expected}", other(.found))]
+    ForeignCluster {
+        found: Option<String>,
+        expected: String,
+    },
     #[error("controller {address} does not answer")]
     NoAnswer {
         address: String,
@@ -49,6 +53,35 @@ pub enum QuorumError {
     /// openraft gave up on the store, for good.
     #[error("the metadata quorum on this node gave up: {0}")]
     Failed(#[source] Box<openraft::StorageError<u64>>),
+}
+
+impl QuorumError {
+    /// The way out, where there is one to name.
+    pub fn advice(&self) -> Option<String> {
+        match self {
+            QuorumError::ForeignCluster { expected, .. } => Some(format!(
+                "name the controllers of cluster {expected} (controller.quorum.voters or \
+                 controller.quorum.bootstrap.servers), or give this node an empty directory \
+                 (log.dirs) to become a part of theirs"
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn other(cluster: &Option<String>) -> String {
+    match cluster {
+        Some(id) => format!("cluster {id}"),
+        None => "another cluster".to_owned(),
+    }
+}
+
+/// In Kafka's words, which clients see.
+fn active(leader: Option<BrokerId>) -> String {
+    match leader {
+        Some(leader) => format!("The active controller appears to be node {leader}."),
+        None => "No controller appears to be active.".to_owned(),
+    }
 }
 
 impl From<Fatal<u64>> for QuorumError {

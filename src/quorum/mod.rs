@@ -68,7 +68,7 @@ pub use network::{NoTransport, RaftMessage, RaftRpc, Sent, Transport};
 pub use peer_transport::PeerTransport;
 pub use published::{Change, Subscription};
 pub use rpc::VoterInfo;
-pub use voters::VoterChangeError;
+pub use voters::{Until, VoterChangeError};
 
 /// What a node must know to take part.
 #[derive(Debug, Clone, PartialEq, Eq)]

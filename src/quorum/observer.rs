@@ -156,7 +156,7 @@ impl Follower {
                 self.turn += 1;
                 return Err(match (cluster_id, &self.cluster_id) {
                     (Some(found), Some(expected)) => QuorumError::ForeignCluster {
-                        found,
+                        found: Some(found),
                         expected: expected.clone(),
                     },
                     _ => QuorumError::NotController { leader: None },

@@ -332,7 +332,7 @@ async fn a_topic_of_ten_thousand_partitions_is_one_entry() {
             })
             .collect(),
         rack: None,
-        log_dirs: Vec::new(),
+        log_dirs: vec![crate::metadata::DirectoryId(Uuid::from_u128(1000))],
         previous_broker_epoch: crate::metadata::BrokerEpoch::NONE,
     };
     let register = |image: &MetadataImage| {

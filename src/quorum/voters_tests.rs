@@ -200,9 +200,12 @@ async fn a_voter_is_added_replaced_and_taken_away() {
     until(&first_disk, "a", "1").await;
     assert_eq!(ids(leads.voters()), [1, 2, 3], "it follows");
     assert_eq!(leads.learners(), [fourth(1)]);
-    leads.add_voter(fourth(1), TIMEOUT).await.unwrap();
+    leads
+        .add_voter(fourth(1), TIMEOUT, Until::Committed)
+        .await
+        .unwrap();
     assert_eq!(ids(leads.voters()), [1, 2, 3, 4]);
-    let again = leads.add_voter(fourth(1), TIMEOUT).await;
+    let again = leads.add_voter(fourth(1), TIMEOUT, Until::Committed).await;
     assert!(matches!(again, Err(VoterChangeError::Duplicate { .. })));
 
     // Another disk: it follows from the beginning, and votes no more.
@@ -211,7 +214,10 @@ async fn a_voter_is_added_replaced_and_taken_away() {
     leads.take_in(fourth(2)).await.unwrap();
     assert_eq!(ids(leads.voters()), [1, 2, 3]);
     until(&second_disk, "a", "1").await;
-    leads.add_voter(fourth(2), TIMEOUT).await.unwrap();
+    leads
+        .add_voter(fourth(2), TIMEOUT, Until::Committed)
+        .await
+        .unwrap();
 
     let other = leads.remove_voter(BrokerId(4), Uuid::from_u128(1)).await;
     assert!(matches!(other, Err(VoterChangeError::NotFound { .. })));
@@ -223,4 +229,89 @@ async fn a_voter_is_added_replaced_and_taken_away() {
     assert_eq!(leads.learners(), [fourth(2)], "it follows on");
     put(&leads, "a", "2").await.unwrap();
     until(&second_disk, "a", "2").await;
+}
+
+#[tokio::test]
+async fn nobody_becomes_a_voter_before_it_has_the_log() {
+    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
+    let calls = Arc::new(Calls::default());
+    let mut nodes = Vec::new();
+    for (id, store) in (1..).zip(&stores) {
+        nodes.push(start(id, &calls, store).await);
+    }
+    let leads = elect(&nodes).await;
+    put(&leads, "a", "1").await.unwrap();
+    let fourth = VoterInfo {
+        id: BrokerId(4),
+        address: "node-4:9093".into(),
+        directory_id: Uuid::from_u128(1),
+    };
+    let short = Duration::from_millis(HEARTBEAT_MS);
+    let added = leads.add_voter(fourth.clone(), short, Until::Committed);
+    let added = added.await;
+    assert!(
+        matches!(added, Err(VoterChangeError::NotReady { .. })),
+        "{added:?}"
+    );
+    assert_eq!(ids(leads.voters()), [1, 2, 3]);
+    assert_eq!(leads.learners(), [], "nothing is left of it");
+
+    // It is there now. Nobody waits for the end of the change.
+    let fourth_node = start_without_a_vote(&fourth, &calls).await;
+    let added = leads.add_voter(fourth, TIMEOUT, Until::Written);
+    added.await.unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3, 4]);
+    let configs = || {
+        let metrics = leads.raft().unwrap().metrics().borrow().clone();
+        let membership = metrics.membership_config.membership().clone();
+        membership.get_joint_config().len()
+    };
+    assert_eq!(configs(), 2, "the old voters and the new ones");
+    let ended = async {
+        while configs() > 1 {
+            // While the first half is not committed yet, it is refused.
+            let _ = leads.end_change().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, ended).await.unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3, 4]);
+    put(&leads, "a", "2").await.unwrap();
+    until(&fourth_node, "a", "2").await;
+}
+
+#[tokio::test]
+async fn a_twin_takes_nothing_from_the_node_that_runs() {
+    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
+    let calls = Arc::new(Calls::default());
+    let mut nodes = Vec::new();
+    for (id, store) in (1..).zip(&stores) {
+        nodes.push(start(id, &calls, store).await);
+    }
+    let leads = elect(&nodes).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let first = VoterInfo {
+        id: BrokerId(4),
+        address: listener.local_addr().unwrap().to_string(),
+        directory_id: Uuid::from_u128(1),
+    };
+    let _first = start_without_a_vote(&first, &calls).await;
+    let added = leads.add_voter(first.clone(), TIMEOUT, Until::Committed);
+    added.await.unwrap();
+    let twin = VoterInfo {
+        address: "node-4:9093".into(),
+        directory_id: Uuid::from_u128(2),
+        ..first.clone()
+    };
+    let refused = leads.take_in(twin.clone()).await;
+    assert!(
+        matches!(refused, Err(QuorumError::Membership(_))),
+        "{refused:?}"
+    );
+    assert!(leads.voters().contains(&first));
+    // Its own end is another thing.
+    drop(listener);
+    leads.take_in(twin.clone()).await.unwrap();
+    assert_eq!(ids(leads.voters()), [1, 2, 3]);
+    assert_eq!(leads.learners(), [twin]);
 }

@@ -217,7 +217,7 @@ impl<S: Service> State<S> {
                     }
                 },
             };
-            let alone = self.service.order(&frame.bytes) == Order::Alone;
+            let alone = self.service.order(&frame.bytes) != Order::Pipelined;
             if alone && !self.unanswered.is_empty() {
                 self.held = Some(frame);
                 return false;

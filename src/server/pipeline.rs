@@ -43,8 +43,6 @@ const SHORT_ELEMENTS_MAX: usize = 1000;
 /// Large requests that are decoded at a time, in bytes of their frames. An element of one byte
 /// becomes a structure of some hundred.
 const LARGE_BYTES_MAX: u32 = 4 << 20;
-/// Their answers come when other members of the group have sent the same.
-const WAIT_FOR_OTHERS: [&str; 2] = ["JoinGroup", "SyncGroup"];
 
 /// How long a controller may take with a request that is passed on.
 const FORWARD_MAX: Duration = Duration::from_secs(30);
@@ -293,9 +291,8 @@ fn is_long(frame: &[u8]) -> bool {
 /// A request's share of [`LARGE_BYTES_MAX`].
 fn large_bytes(frame: &[u8]) -> u32 {
     let row = key_and_version(frame).and_then(|(api_key, _)| api::find(api_key));
-    let is_bounded =
-        |row: &api::ApiRow| row.order == Order::Alone && !WAIT_FOR_OTHERS.contains(&row.name);
-    match row.is_some_and(is_bounded) && frame.len() > SMALL_FRAME_BYTES {
+    // What waits for other requests would keep a share that those may need.
+    match row.is_some_and(|row| row.order == Order::Alone) && frame.len() > SMALL_FRAME_BYTES {
         true => u32::try_from(frame.len()).map_or(LARGE_BYTES_MAX, |len| len.min(LARGE_BYTES_MAX)),
         false => 0,
     }

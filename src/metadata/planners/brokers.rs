@@ -85,22 +85,66 @@ fn check_registration(image: &MetadataImage, request: &RegisterBroker) -> Result
             ),
         ));
     }
-    for (name, level) in image.features() {
-        let supported = request
+    check_features(image, request)?;
+    check_directories(image, request)
+}
+
+fn check_features(image: &MetadataImage, request: &RegisterBroker) -> Result<(), PlanError> {
+    let is_told = |name: &str| {
+        request
             .features
             .iter()
-            .find(|feature| feature.name == *name);
-        let (min, max) = supported.map_or((0, 0), |feature| {
-            (feature.min_supported_version, feature.max_supported_version)
-        });
-        if !(min..=max).contains(level) {
-            return Err(PlanError::new(
-                ErrorCode::UnsupportedVersion,
-                format!(
-                    "Unable to register because the broker does not support finalized version \
-                     {level} of {name}. The broker wants a version between {min} and {max}, \
-                     inclusive."
-                ),
+            .any(|feature| &*feature.name == name)
+    };
+    if !is_told(super::METADATA_VERSION) {
+        return Err(PlanError::new(
+            ErrorCode::InvalidRegistration,
+            "Request features do not contain metadata.version, which is needed.",
+        ));
+    }
+    let refuse = |name: &str, level: i16, min: i16, max: i16| {
+        Err(PlanError::new(
+            ErrorCode::UnsupportedVersion,
+            format!(
+                "Unable to register because the broker does not support finalized version \
+                 {level} of {name}. The broker wants a version between {min} and {max}, inclusive."
+            ),
+        ))
+    };
+    for feature in &request.features {
+        let (min, max) = (feature.min_supported_version, feature.max_supported_version);
+        let level = image.feature_level(&feature.name);
+        if !(min..=max).contains(&level) {
+            return refuse(&feature.name, level, min, max);
+        }
+    }
+    let mut others = image.features().iter().filter(|(name, _)| !is_told(name));
+    match others.find(|(_, level)| **level != 0) {
+        Some((name, level)) => refuse(name, *level, 0, 0),
+        None => Ok(()),
+    }
+}
+
+/// Each directory is one broker's, once.
+fn check_directories(image: &MetadataImage, request: &RegisterBroker) -> Result<(), PlanError> {
+    let refuse = |message: String| Err(PlanError::new(ErrorCode::InvalidRegistration, message));
+    let own = &request.log_dirs;
+    if own.is_empty() {
+        return refuse("No directories specified in request".to_owned());
+    }
+    if let Some(reserved) = own.iter().find(|dir| dir.is_reserved()) {
+        return refuse(format!("Reserved directory ID in request: {}", reserved.0));
+    }
+    if (1..own.len()).any(|at| own[..at].contains(&own[at])) {
+        return refuse("Duplicate directory ID in request".to_owned());
+    }
+    let others = image.brokers();
+    let others = others.filter(|broker| broker.broker_id != request.broker_id);
+    for other in others {
+        if let Some(taken) = own.iter().find(|dir| other.log_dirs.contains(dir)) {
+            return refuse(format!(
+                "Broker {} is already registered with directory {}",
+                other.broker_id, taken.0
             ));
         }
     }

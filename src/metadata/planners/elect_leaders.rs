@@ -39,7 +39,7 @@ pub fn plan_elect_leaders(
         // Named once more: it is as the first time left it.
         let before = named[..at].contains(&(name.clone(), *index));
         let result = match find(image, name, *index) {
-            Ok(_) if before => Err(not_needed(election)),
+            Ok(_) if before => Err(not_needed()),
             Ok((topic, partition)) => {
                 let elected = elect(image, topic, *index, partition, election, rules_of);
                 elected.map(|record| records.push(record))
@@ -64,12 +64,11 @@ fn find<'a>(
     Ok((topic, partition.ok_or_else(missing)?))
 }
 
-fn not_needed(election: Election) -> PlanError {
-    let reason = match election {
-        Election::Preferred => "the leader is the preferred one already",
-        Election::Online | Election::Unclean => "there is a leader already",
-    };
-    PlanError::new(ErrorCode::ElectionNotNeeded, reason)
+fn not_needed() -> PlanError {
+    PlanError::new(
+        ErrorCode::ElectionNotNeeded,
+        "Leader election not needed for topic partition.",
+    )
 }
 
 fn elect(
@@ -86,7 +85,7 @@ fn elect(
         Election::Online | Election::Unclean => !partition.has_leader(),
     };
     if !is_needed {
-        return Err(not_needed(election));
+        return Err(not_needed());
     }
     let may_lead = |broker| image.is_active(broker);
     let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
@@ -101,11 +100,11 @@ fn elect(
     record.map(Into::into).ok_or_else(|| match election {
         Election::Preferred => PlanError::new(
             ErrorCode::PreferredLeaderNotAvailable,
-            "the preferred leader is not in sync or not alive",
+            "The preferred leader was not available.",
         ),
         Election::Online | Election::Unclean => PlanError::new(
             ErrorCode::EligibleLeadersNotAvailable,
-            "no replica may lead",
+            "Eligible topic partition leaders are not available.",
         ),
     })
 }

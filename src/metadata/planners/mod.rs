@@ -43,6 +43,7 @@ use crate::types::ErrorCode;
 use super::PlanError;
 
 /// With it, replicas that left the ISR may still be eligible to lead (KIP-966).
+const METADATA_VERSION: &str = "metadata.version";
 const ELR_FEATURE: &str = "eligible.leader.replicas.version";
 
 /// The most partitions, and the most records, that one request may make (Kafka's

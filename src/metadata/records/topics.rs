@@ -20,6 +20,11 @@ impl DirectoryId {
     pub const UNASSIGNED: DirectoryId = DirectoryId(Uuid::nil());
     /// The replica was in a directory that the broker no longer has.
     pub const LOST: DirectoryId = DirectoryId(Uuid::from_u128(1));
+
+    /// The first hundred have a meaning of their own, or will have.
+    pub fn is_reserved(&self) -> bool {
+        self.0.as_u128() < 100
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

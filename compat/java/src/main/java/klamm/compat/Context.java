@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -54,7 +55,9 @@ final class Context implements AutoCloseable {
     for (int i = 0; i < configs.length; i += 2) {
       map.put(configs[i], configs[i + 1]);
     }
-    NewTopic created = new NewTopic(topic, partitions, (short) 1).configs(map);
+    // As many replicas as default.replication.factor says.
+    NewTopic created =
+        new NewTopic(topic, Optional.of(partitions), Optional.empty()).configs(map);
     admin.createTopics(List.of(created)).all().get();
     serves(topic, partitions);
   }
@@ -108,7 +111,8 @@ final class Context implements AutoCloseable {
     Properties properties = new Properties();
     put(properties, "bootstrap.servers", bootstrap, "linger.ms", "0");
     put(properties, "max.block.ms", "15000", "delivery.timeout.ms", "30000");
-    put(properties, "request.timeout.ms", "15000");
+    String timeoutMs = System.getenv().getOrDefault("COMPAT_REQUEST_TIMEOUT_MS", "15000");
+    put(properties, "request.timeout.ms", timeoutMs);
     put(properties, configs);
     return new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer());
   }
