@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::host::disk::DirLock;
-use crate::host::{Disk, Space, random};
+use crate::host::{Disk, Space, random, tasks};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
 use super::checkpoint;
@@ -542,7 +542,7 @@ fn in_parallel<T: Sync, R: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, items.len().max(1)) {
+        for _ in 1..tasks::threads(threads).clamp(1, items.len().max(1)) {
             scope.spawn(run);
         }
         run();
