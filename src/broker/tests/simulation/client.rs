@@ -2,6 +2,11 @@
 //!
 //! A producer has a partition of its own choice, and its n-th record is its number and n. What was
 //! not acknowledged is sent again, to whoever leads, for as long as it takes.
+//!
+//! A broker knows the last five batches of a producer, but after a restart only the last one (as
+//! Kafka, whose snapshots have no more). The repeat of an older one is out of order to it; then a
+//! producer does what Kafka's does: it goes on in a new epoch, and what was not acknowledged may
+//! stand there twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -115,6 +120,8 @@ pub struct Producer {
     pub random: Random,
     pub ledger: Arc<Ledger>,
     identity: Option<(i64, i16)>,
+    /// The record that had sequence 0 in this epoch.
+    epoch_begins: u64,
     next: u64,
     unacknowledged: VecDeque<Batch>,
 }
@@ -135,6 +142,7 @@ impl Producer {
             random,
             ledger: ledger.clone(),
             identity: None,
+            epoch_begins: 0,
             next: 0,
             unacknowledged: VecDeque::new(),
         }
@@ -144,6 +152,7 @@ impl Producer {
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         while !*stop.borrow() || !self.unacknowledged.is_empty() {
             if let Err(why) = self.session(&stop).await {
+                tracing::debug!(self.number, why);
                 self.ledger.failed(self.number, why);
                 let pause_ms = 50 + self.random.below(100);
                 sleep(Duration::from_millis(pause_ms)).await;
@@ -178,7 +187,20 @@ impl Producer {
             let code = of_partition.error_code;
             let is_known = code == ErrorCode::DuplicateSequenceNumber.code();
             if code != ErrorCode::None.code() && !is_known {
-                return Err(failure(code));
+                if code == ErrorCode::OutOfOrderSequenceNumber.code() {
+                    self.begin_epoch(identity);
+                }
+                let batch = &self.unacknowledged[0];
+                return Err(format!(
+                    "{} for records {} to {} of producer id {}, one of {} batches, from {}: {:?}",
+                    failure(code),
+                    batch.first,
+                    batch.first + batch.count - 1,
+                    identity.0,
+                    self.unacknowledged.len(),
+                    connection.address(),
+                    of_partition.error_message
+                ));
             }
             let batch = self.unacknowledged.pop_front().expect("it was sent");
             let base = (!is_known && of_partition.base_offset >= 0)
@@ -210,6 +232,12 @@ impl Producer {
         Ok(identity)
     }
 
+    fn begin_epoch(&mut self, (id, epoch): (i64, i16)) {
+        self.identity = Some((id, epoch + 1));
+        self.epoch_begins = self.unacknowledged[0].first;
+        self.ledger.begins_again(self.number, self.epoch_begins);
+    }
+
     fn make_batch(&mut self) {
         let count = 1 + self.random.below(self.pace.batch_records_max);
         self.unacknowledged.push_back(Batch {
@@ -223,7 +251,7 @@ impl Producer {
         let mut builder = BatchBuilder::new();
         builder.producer_id = ProducerId(id);
         builder.producer_epoch = ProducerEpoch(epoch);
-        builder.base_sequence = batch.first as i32;
+        builder.base_sequence = (batch.first - self.epoch_begins) as i32;
         for n in batch.first..batch.first + batch.count {
             let value = super::ledger::value(self.number, n);
             builder.append(TimestampMs(1_800_000_000_000), None, Some(value.as_bytes()));

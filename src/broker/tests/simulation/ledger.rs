@@ -27,6 +27,8 @@ struct OfProducer {
     /// When what was acknowledged last had been sent.
     sent: Instant,
     last_failure: String,
+    /// From these on it sent everything once more.
+    again: Vec<u64>,
 }
 
 #[derive(Default)]
@@ -60,6 +62,21 @@ impl Ledger {
         );
     }
 
+    fn producer<'a>(&self, state: &'a mut State, number: usize) -> &'a mut OfProducer {
+        state.producers.entry(number).or_insert(OfProducer {
+            acknowledged: 0,
+            sent: self.start,
+            last_failure: String::new(),
+            again: Vec::new(),
+        })
+    }
+
+    /// A producer sends what comes from `first` on once more, in a new epoch.
+    pub fn begins_again(&self, producer: usize, first: u64) {
+        let state = &mut *self.state.lock();
+        self.producer(state, producer).again.push(first);
+    }
+
     pub fn producer_id(&self, id: i64) {
         let is_new = self.state.lock().producer_ids.insert(id);
         assert!(is_new, "producer id {id} was given twice");
@@ -75,11 +92,7 @@ impl Ledger {
         sent: Instant,
     ) {
         let state = &mut *self.state.lock();
-        let of_producer = state.producers.entry(producer).or_insert(OfProducer {
-            acknowledged: 0,
-            sent: self.start,
-            last_failure: String::new(),
-        });
+        let of_producer = self.producer(state, producer);
         assert_eq!(of_producer.acknowledged, first, "in the order of sending");
         of_producer.acknowledged += count;
         of_producer.sent = sent;
@@ -92,13 +105,8 @@ impl Ledger {
     }
 
     pub fn failed(&self, producer: usize, why: String) {
-        let mut state = self.state.lock();
-        let of_producer = state.producers.entry(producer).or_insert(OfProducer {
-            acknowledged: 0,
-            sent: self.start,
-            last_failure: String::new(),
-        });
-        of_producer.last_failure = why;
+        let state = &mut *self.state.lock();
+        self.producer(state, producer).last_failure = why;
     }
 
     pub fn read(&self, partition: i32, batch: &Batch, from: Offset) {
@@ -133,6 +141,12 @@ impl Ledger {
         self.state.lock().read
     }
 
+    /// How often producers had to begin again.
+    pub fn again_count(&self) -> usize {
+        let state = self.state.lock();
+        state.producers.values().map(|of| of.again.len()).sum()
+    }
+
     pub fn longest_wait(&self) -> Duration {
         self.state.lock().longest_wait
     }
@@ -150,16 +164,25 @@ impl Ledger {
                 "partition {partition}, offset {offset}: a client saw it there"
             );
         }
-        let mut next: BTreeMap<usize, u64> = BTreeMap::new();
+        // Of each producer the next record, and how often it has begun again.
+        let mut next: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
         for (offset, (producer, n)) in log {
-            let next = next.entry(*producer).or_default();
-            assert_eq!(
-                n, next,
-                "partition {partition}, offset {offset}: producer {producer}, each once, in order"
-            );
-            *next += 1;
+            let (next, begun) = next.entry(*producer).or_default();
+            if n != next {
+                let of = state.producers.get(producer);
+                let again = of.map_or(&[][..], |of| &of.again);
+                let at = again[*begun..].iter().position(|first| first == n);
+                let Some(at) = at else {
+                    panic!(
+                        "partition {partition}, offset {offset}: record {n} of producer \
+                         {producer}, not {next}: each once, in order"
+                    );
+                };
+                *begun += at + 1;
+            }
+            *next = n + 1;
         }
-        for (producer, count) in &next {
+        for (producer, (count, _)) in &next {
             let acknowledged = state
                 .producers
                 .get(producer)

@@ -48,6 +48,7 @@ pub struct Counts {
     faults: BTreeMap<&'static str, u64>,
     acknowledged: u64,
     read: u64,
+    again: usize,
     terms: usize,
     epochs: usize,
     back: Duration,
@@ -59,13 +60,14 @@ impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "trace {:016x} of {} events in {:.1} s: {} acknowledged, {} read, longest wait {:.1} s, \
+            "trace {:016x} of {} events in {:.1} s: {} acknowledged, {} read, {} again, longest wait {:.1} s, \
              {} terms, {} epochs, back after {:.2} s, in sync after {:.2} s, faults {:?}",
             self.trace.hash,
             self.trace.events,
             self.simulated.as_secs_f64(),
             self.acknowledged,
             self.read,
+            self.again,
             self.longest_wait.as_secs_f64(),
             self.terms,
             self.epochs,
@@ -164,7 +166,9 @@ impl World {
             let Err(why) = done(self) else {
                 return since.elapsed();
             };
-            assert!(since.elapsed() < time, "not within {time:?}: {why}");
+            if since.elapsed() >= time {
+                panic!("not within {time:?}: {why}\n{}", self.describe());
+            }
             self.pass(LOOK).await;
             self.assert_none_ended().await;
         }
@@ -281,6 +285,35 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// What every node has of every partition.
+    fn describe(&self) -> String {
+        let mut text = String::new();
+        for (topic, index) in self.partitions() {
+            for sim in &self.nodes {
+                let node = sim.node();
+                let partition = node.and_then(|node| node.partitions.get(topic, index));
+                let Some(partition) = partition else { continue };
+                let (leadership, log) = (partition.leadership(), &partition.log);
+                let producers = log.active_producers();
+                let producers = producers.iter().map(|p| (p.producer_id.0, p.last_sequence));
+                let producers: Vec<_> = producers.collect();
+                text += &format!(
+                    "node {}, {}: leader {} in epoch {}, ISR {:?}, high watermark {}, end {}, \
+                     recovery point {}, producers and their last sequences {producers:?}\n",
+                    sim.id,
+                    partition.topic_partition,
+                    leadership.leader,
+                    leadership.leader_epoch,
+                    leadership.isr,
+                    partition.high_watermark(),
+                    log.log_end_offset(),
+                    log.recovery_point(),
+                );
+            }
+        }
+        text
     }
 
     /// Of every topic.
@@ -400,6 +433,7 @@ pub async fn run(seed: u64) -> Counts {
         faults: faults.counts,
         acknowledged: ledger.acknowledged_count(),
         read: ledger.read_count(),
+        again: ledger.again_count(),
         terms: world.watch.terms(),
         epochs: world.watch.epochs(),
         back,
