@@ -155,6 +155,10 @@ impl Controller {
                 }
                 RaftError::Fatal(fatal) => fatal.into(),
             })?;
+        // A leader that comes back leads on in its old term, without an entry that ends what was
+        // there before, and does not know any more how much of it was committed. This entry comes
+        // after all of that, and is applied when this returns.
+        self.commit(Vec::new()).await?;
         if self.published.image().cluster_id().is_none() {
             let first = bootstrap_records(self.cluster_id.clone(), self.min_insync_replicas);
             self.commit(first).await?;

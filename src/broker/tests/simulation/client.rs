@@ -79,8 +79,8 @@ impl Connections {
         self.to(&address_of(id)).await
     }
 
-    /// The connection to the leader of a partition, as one of the brokers knows it.
-    pub async fn leader(&mut self, partition: i32) -> Result<Arc<Connection>, Failure> {
+    /// The connection to the leader of a partition, as one of the brokers knows it, and its epoch.
+    pub async fn leader(&mut self, partition: i32) -> Result<(Arc<Connection>, i32), Failure> {
         let request = kafka_protocol::messages::MetadataRequest::default()
             .with_topics(Some(vec![
                 kafka_protocol::messages::metadata_request::MetadataRequestTopic::default()
@@ -91,11 +91,12 @@ impl Connections {
         let answer = connection.call(&request, REQUEST_MAX).await;
         let view = ClusterView::read(&answer.map_err(|error| error.to_string())?);
         let topic = view.topics.get(TOPIC).ok_or("no topic")?;
-        let leader = topic.partition(partition).ok_or("no partition")?.leader;
+        let of_partition = topic.partition(partition).ok_or("no partition")?;
+        let (leader, epoch) = (of_partition.leader, of_partition.leader_epoch);
         if leader < 0 {
             return Err("no leader".to_owned());
         }
-        self.to(&address_of(leader)).await
+        Ok((self.to(&address_of(leader)).await?, epoch))
     }
 }
 
@@ -163,7 +164,7 @@ impl Producer {
     /// Sends what is not acknowledged, and more, until something goes wrong.
     async fn session(&mut self, stop: &watch::Receiver<bool>) -> Result<(), Failure> {
         let identity = self.identify().await?;
-        let connection = self.connections.leader(self.partition).await?;
+        let (connection, _) = self.connections.leader(self.partition).await?;
         let mut sent: VecDeque<(Instant, Pending<ProduceResponse>)> = VecDeque::new();
         loop {
             while sent.len() < self.pace.in_flight_max {
@@ -272,6 +273,8 @@ impl Producer {
 /// Reads a partition from its beginning on, and tells the ledger what stands where.
 pub struct Reader {
     pub partition: i32,
+    /// The newest of its leader that was heard of.
+    pub epoch: i32,
     pub connections: Connections,
     pub ledger: Arc<Ledger>,
 }
@@ -291,11 +294,17 @@ impl Reader {
         at: &mut Offset,
         stop: &watch::Receiver<bool>,
     ) -> Result<(), Failure> {
-        let connection = self.connections.leader(self.partition).await?;
+        let (connection, epoch) = self.connections.leader(self.partition).await?;
+        // A broker that is behind would not know of what was read already.
+        if epoch < self.epoch {
+            return Err("old metadata".to_owned());
+        }
+        self.epoch = epoch;
         while !*stop.borrow() {
             let partition = FetchPartition::default()
                 .with_partition(self.partition)
                 .with_fetch_offset(at.0)
+                .with_current_leader_epoch(epoch)
                 .with_partition_max_bytes(1 << 16);
             let topic = FetchTopic::default()
                 .with_topic(topic_name())

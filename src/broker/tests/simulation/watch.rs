@@ -12,6 +12,8 @@ pub struct Watch {
     terms: BTreeMap<u64, BrokerId>,
     leaders: BTreeMap<(TopicId, i32, LeaderEpoch), BrokerId>,
     images: BTreeMap<Offset, Arc<MetadataImage>>,
+    /// What was said last.
+    told: Option<Arc<MetadataImage>>,
     /// What each node had when it was last looked at.
     last: BTreeMap<i32, Arc<MetadataImage>>,
 }
@@ -40,6 +42,7 @@ impl Watch {
             **known == *image,
             "node {id} has other metadata at {offset}"
         );
+        self.tell(&image);
         for topic in image.topics() {
             for (index, partition) in topic.partitions.iter() {
                 if !partition.has_leader() {
@@ -48,6 +51,39 @@ impl Watch {
                 let key = (topic.id, index, partition.leader_epoch);
                 let leader = *self.leaders.entry(key).or_insert(partition.leader);
                 assert_eq!(leader, partition.leader, "two leaders in {key:?}");
+            }
+        }
+    }
+
+    /// Says in the log what is new in the newest image.
+    fn tell(&mut self, image: &Arc<MetadataImage>) {
+        let newest = self
+            .told
+            .as_ref()
+            .map_or(Offset::NONE, |told| told.offset());
+        if image.offset() <= newest {
+            return;
+        }
+        let Some(before) = self.told.replace(image.clone()) else {
+            return;
+        };
+        let at = image.offset();
+        for broker in image.brokers() {
+            if before.broker(broker.broker_id) != Some(broker) {
+                let (id, epoch, fenced) = (broker.broker_id, broker.broker_epoch, broker.fenced);
+                tracing::info!(%at, broker = id.0, epoch = epoch.0, fenced, "metadata");
+            }
+        }
+        for topic in image.topics() {
+            for (index, is) in topic.partitions.iter() {
+                if before.partition(&topic.name, index) != Some(is) {
+                    let (leader, epoch, isr) = (is.leader.0, is.leader_epoch.0, &is.isr);
+                    let (elr, last) = (is.eligible_leader_replicas(), is.last_known_elr());
+                    let name = &topic.name;
+                    tracing::info!(
+                        %at, leader, epoch, ?isr, ?elr, ?last, "metadata of {name}-{index}"
+                    );
+                }
             }
         }
     }

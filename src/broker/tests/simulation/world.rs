@@ -224,6 +224,7 @@ impl World {
             let random = Random::new(self.random.next());
             let reader = Reader {
                 partition,
+                epoch: 0,
                 connections: Connections::new(format!("reader-{partition}"), random),
                 ledger: ledger.clone(),
             };
@@ -368,13 +369,15 @@ fn batches(log: &Log) -> (Offset, BytesMut) {
         let mut bytes = BytesMut::zeroed(slice.len as usize);
         let read_bytes = file.read_at(&mut bytes, slice.position).expect("read");
         bytes.truncate(read_bytes);
-        let before = at;
+        // The last batch may be there in part.
+        let (before, mut whole_bytes) = (at, 0);
         for batch in Batches::new(bytes.clone().freeze()).map_while(Result::ok) {
             assert!(batch.header.leader_epoch > LeaderEpoch::NONE, "an epoch");
             at = batch.header.next_offset();
+            whole_bytes += batch.size_bytes();
         }
         assert!(at > before, "nothing to read at {at} below {end}");
-        all.extend_from_slice(&bytes);
+        all.extend_from_slice(&bytes[..whole_bytes]);
     }
     (end, all)
 }
