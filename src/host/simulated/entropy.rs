@@ -16,7 +16,7 @@ impl Random {
         Random(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +25,7 @@ impl Random {
     }
 
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        self.draw() % limit
     }
 
     pub fn one_in(&mut self, count: u64) -> bool {
@@ -50,7 +50,7 @@ fn fill(buffer: &mut [u8]) -> bool {
     };
     let mut random = Random(state);
     for chunk in buffer.chunks_mut(8) {
-        let bytes = random.next().to_le_bytes();
+        let bytes = random.draw().to_le_bytes();
         chunk.copy_from_slice(&bytes[..chunk.len()]);
     }
     ENTROPY.set(Some(random.0));

@@ -139,7 +139,7 @@ impl Producer {
             number,
             partition,
             pace,
-            connections: Connections::new(format!("producer-{number}"), Random::new(random.next())),
+            connections: Connections::new(format!("producer-{number}"), Random::new(random.draw())),
             random,
             ledger: ledger.clone(),
             identity: None,

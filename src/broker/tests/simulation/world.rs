@@ -122,7 +122,7 @@ fn options(random: &mut Random) -> Vec<String> {
 impl World {
     fn new(seed: u64) -> World {
         let mut random = Random::new(seed ^ 0x6b6c_616d_6d00);
-        let network = Network::new(random.next(), link_times(&mut random));
+        let network = Network::new(random.draw(), link_times(&mut random));
         let more = options(&mut random);
         let nodes = (1..=NODES as i32).map(|id| {
             let ahead_ms = random.below(4000) as i64 - 2000;
@@ -213,7 +213,7 @@ impl World {
         let mut readers = Vec::new();
         for number in 0..plan.producers {
             let process = Process::start(&self.network, machine_of_client(number));
-            let random = Random::new(self.random.next());
+            let random = Random::new(self.random.draw());
             let partition = number as i32 % plan.partitions;
             let producer = Producer::new(number, partition, plan.pace, random, ledger);
             producers.push(process.spawn(producer.run(stop_producing.clone())));
@@ -221,7 +221,7 @@ impl World {
         }
         let process = Process::start(&self.network, machine_of_client(100));
         for partition in 0..plan.partitions {
-            let random = Random::new(self.random.next());
+            let random = Random::new(self.random.draw());
             let reader = Reader {
                 partition,
                 epoch: 0,
