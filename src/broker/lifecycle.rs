@@ -188,13 +188,18 @@ async fn serve(node: &Node, channel: &ControllerChannel, epoch: BrokerEpoch, tim
     node.partitions.wait_applied(Offset(epoch.0)).await;
     loop {
         match heartbeat(node, channel, epoch, false, time).await {
-            Ok(beat) if !beat.is_fenced => break,
+            // Fenced again before that was known here, it would wait for ever without a beat.
+            Ok(beat) if !beat.is_fenced => {
+                let known = tokio::time::timeout(LOOK, node.unfenced_here());
+                if known.await.is_ok() {
+                    return;
+                }
+            }
             Ok(_) => {}
             Err(error) => tracing::debug!("heartbeat: {error}"),
         }
         tokio::time::sleep(SOON).await;
     }
-    node.unfenced_here().await;
 }
 
 async fn beat(

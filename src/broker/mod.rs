@@ -31,3 +31,6 @@ pub use start::{Broker, Ready};
 
 #[cfg(test)]
 mod cluster_tests;
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ use crate::api::{CONSUMER_OFFSETS, ConnectionKind, Node, Peers};
 use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::{ClusterSource, GroupCoordinator};
-use crate::host::{Clock, Disk, RealDisk, SystemClock, limits, tasks};
+use crate::host::{Clock, Host, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
 use crate::peer::{BrokerChannels, ControllerChannel, LocalController};
@@ -63,14 +63,20 @@ pub struct Ready {
 impl Broker {
     /// Starts a node; when this returns, clients are served.
     pub async fn start(config: NodeConfig) -> Result<(Broker, Ready), StartError> {
+        Broker::start_on(Host::real(), config).await
+    }
+
+    pub(super) async fn start_on(
+        host: Host,
+        config: NodeConfig,
+    ) -> Result<(Broker, Ready), StartError> {
         let role = Role::of(&config)?;
         let is_broker = config.broker.is_broker();
         let node_id = BrokerId(config.broker.identity.node_id);
         let file_handles_max = limits::raise_file_handles();
         let (bound, controller_bound) = bind_all(&config, &role).await?;
-        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let storage = storage::open(&disk, &config, node_id, file_handles_max)?;
+        let storage = storage::open(&host, &config, node_id, file_handles_max)?;
+        let Host { disk, clock, .. } = host;
         let (stop, stopping) = watch::channel(false);
         let endpoint = Endpoint::new(node_id);
         let pipeline = Pipeline::new(endpoint.clone(), clock.clone());

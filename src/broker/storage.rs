@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::StartError;
 use crate::config::NodeConfig;
-use crate::host::{Disk, KeyValue, SledKeyValue, random};
+use crate::host::{Host, KeyValue, random};
 use crate::log::{FileCache, LogDir, LogDirError, MetaProperties};
 use crate::quorum::Quorum;
 use crate::types::BrokerId;
@@ -53,7 +53,7 @@ pub struct Storage {
 
 /// Opens and locks everything under `log.dirs` and `metadata.log.dir`.
 pub fn open(
-    disk: &Arc<dyn Disk>,
+    host: &Host,
     config: &NodeConfig,
     node_id: BrokerId,
     file_handles_max: usize,
@@ -63,7 +63,7 @@ pub fn open(
     let mut log_dirs = Vec::new();
     let mut cluster_id: Option<(PathBuf, String)> = None;
     for path in config.broker.log_dirs() {
-        let dir = LogDir::open(disk.clone(), Path::new(path), files.clone())?;
+        let dir = LogDir::open(host.disk.clone(), Path::new(path), files.clone())?;
         let reserve_bytes = config.broker.log.klamm_log_dir_reserve_bytes;
         dir.set_reserve_bytes(reserve_bytes.max(0) as u64);
         if let Some(meta) = dir.meta_properties()? {
@@ -85,9 +85,8 @@ pub fn open(
         source,
     };
     let metadata: Option<Arc<dyn KeyValue>> = if config.broker.is_controller() {
-        disk.create_dir_all(&metadata_path).map_err(store)?;
-        let metadata = SledKeyValue::open(&metadata_path).map_err(store)?;
-        Some(Arc::new(metadata))
+        host.disk.create_dir_all(&metadata_path).map_err(store)?;
+        Some((host.open_key_value)(&metadata_path).map_err(store)?)
     } else {
         None
     };
@@ -201,7 +200,6 @@ fn check_wanted(config: &NodeConfig, found: &Option<(PathBuf, String)>) -> Resul
 mod tests {
     use super::*;
     use crate::config::{Sources, environment_properties};
-    use crate::host::RealDisk;
 
     fn opened(dir: &Path, cluster_id: &str) -> Result<Storage, StartError> {
         let log_dirs = dir.to_string_lossy();
@@ -211,8 +209,7 @@ mod tests {
             ..Sources::default()
         })
         .unwrap();
-        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-        open(&disk, &config, BrokerId(1), 1024)
+        open(&Host::real(), &config, BrokerId(1), 1024)
     }
 
     #[test]

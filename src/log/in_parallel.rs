@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::host::tasks;
+
 /// `work` on every item, on up to `threads` threads; the results in the items' order.
 pub(super) fn in_parallel<T: Sync, R: Send>(
     threads: usize,
@@ -21,7 +23,7 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, items.len().max(1)) {
+        for _ in 1..tasks::threads(threads).clamp(1, items.len().max(1)) {
             scope.spawn(run);
         }
         run();

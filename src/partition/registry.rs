@@ -5,8 +5,9 @@
 //! 2. What is on disk and not in the metadata is left alone, and said so once. Where a topic of
 //!    that name is here, records of another id are set aside and kept (`found`).
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
-//! 4. This broker leads nothing before the metadata has its registration of this run
-//!    (`Surroundings::is_registered_in`).
+//! 4. This broker leads and follows nothing before the metadata has its registration of this run
+//!    (`Surroundings::is_registered_in`): what it knew when it started may be older than what it knew
+//!    before.
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
@@ -155,22 +156,25 @@ impl Partitions {
             PartitionConfig::of_topic(node, image, &topic_partition.topic).log
         };
         let now = self.clock.now_ms();
-        let reports: Vec<_> = std::thread::scope(|scope| {
-            let load = |dir: &Arc<LogDir>| {
-                let dir = dir.clone();
-                let options = LoadOptions {
-                    now,
-                    threads,
-                    config_of: &config_of,
-                };
-                scope.spawn(move || (dir.load(&options), dir))
+        let load = |dir: &Arc<LogDir>| {
+            let options = LoadOptions {
+                now,
+                threads,
+                config_of: &config_of,
             };
-            let loading: Vec<_> = self.log_dirs.iter().map(load).collect();
-            loading
-                .into_iter()
-                .map(|thread| thread.join().expect("loading panicked"))
-                .collect()
-        });
+            (dir.load(&options), dir.clone())
+        };
+        let reports: Vec<_> = match &self.log_dirs[..] {
+            [only] => vec![load(only)],
+            many => std::thread::scope(|scope| {
+                let loading = many.iter().map(|dir| scope.spawn(move || load(dir)));
+                let loading: Vec<_> = loading.collect();
+                let loaded = loading.into_iter();
+                loaded
+                    .map(|thread| thread.join().expect("loading panicked"))
+                    .collect()
+            }),
+        };
         let mut clean_stops = Vec::with_capacity(reports.len());
         for (report, dir) in reports {
             let report = report.map_err(|source| PartitionsError::Load {
@@ -238,8 +242,9 @@ impl Partitions {
         }
         let lag_ms = node.broker.replication.replica_lag_time_max_ms;
         self.surroundings.set_lag_max_ms(lag_ms);
-        let is_first = self.surroundings.is_registered_in(image)
-            && !self.is_registered.swap(true, Ordering::SeqCst);
+        let is_registered = self.surroundings.is_registered_in(image);
+        let was_registered = self.is_registered.swap(is_registered, Ordering::SeqCst);
+        let is_first = is_registered && !was_registered;
         if delta.everything || is_first {
             self.remove_all_but(image);
             for topic in image.topics() {
@@ -311,7 +316,7 @@ impl Partitions {
                 isr: registration.isr.clone(),
                 replicas: registration.replicas.clone(),
             };
-            if leadership.leader == this_broker && !is_registered {
+            if !is_registered {
                 leadership.leader = BrokerId::NONE;
             }
             let partition = match known {

@@ -71,7 +71,9 @@ impl Surroundings {
 
     /// Whether the metadata is of this run of the broker. Older metadata may name it as the leader
     /// of an epoch in which it has lost records by a crash: going on in it would put other records
-    /// at their offsets under the same epoch, and no follower could tell.
+    /// at their offsets under the same epoch, and no follower could tell. Or it may name a leader
+    /// that another one, this broker perhaps, has followed since: to copy from it would confirm
+    /// records to it that the later leader never had.
     pub fn is_registered_in(&self, image: &MetadataImage) -> bool {
         let own = self.broker_epoch();
         own != BrokerEpoch::NONE

@@ -18,12 +18,11 @@ use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use kafka_protocol::protocol::{Decodable, Encodable, Request, StrBytes};
 use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::host::tasks;
+use crate::host::stream::{self, ReadHalf, WriteHalf};
+use crate::host::{Stream, tasks};
 use crate::types::ErrorCode;
 use crate::wire::{self, Value};
 
@@ -430,7 +429,7 @@ impl Shared {
 }
 
 /// Tries every address that the name stands for.
-async fn open(address: &Address) -> Result<TcpStream, PeerError> {
+async fn open(address: &Address) -> Result<Stream, PeerError> {
     let resolved = tokio::net::lookup_host((address.target(), address.port)).await;
     let candidates: Vec<_> = resolved
         .map_err(|source| PeerError::Resolve {
@@ -440,7 +439,7 @@ async fn open(address: &Address) -> Result<TcpStream, PeerError> {
         .collect();
     let mut failure = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
     for candidate in candidates {
-        match TcpStream::connect(candidate).await {
+        match stream::connect(candidate).await {
             Ok(stream) => {
                 // Without it, a small request would wait for the answer to the one before.
                 if let Err(source) = stream.set_nodelay(true) {
@@ -459,7 +458,7 @@ async fn open(address: &Address) -> Result<TcpStream, PeerError> {
 }
 
 async fn write(
-    mut socket: OwnedWriteHalf,
+    mut socket: WriteHalf,
     mut queued: mpsc::UnboundedReceiver<Bytes>,
     shared: Arc<Shared>,
 ) {
@@ -472,7 +471,7 @@ async fn write(
     // The connection was dropped; the reader ends by its own.
 }
 
-async fn read(mut socket: OwnedReadHalf, address: Address, shared: Arc<Shared>) {
+async fn read(mut socket: ReadHalf, address: Address, shared: Arc<Shared>) {
     loop {
         let next = tokio::select! {
             biased;

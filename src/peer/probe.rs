@@ -4,12 +4,12 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::address::Address;
 use super::connection::Connection;
 use super::error::PeerError;
+use crate::host::stream;
 
 /// A socket may still listen for a moment when another of its process is closed already.
 const TRIES: u32 = 5;
@@ -42,7 +42,7 @@ pub async fn is_gone(address: &Address) -> bool {
         if tried > 0 {
             sleep(BETWEEN).await;
         }
-        let dialled = TcpStream::connect((address.target(), address.port));
+        let dialled = stream::connect_to(address.target(), address.port);
         match timeout(DIAL_MAX, dialled).await {
             Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => return true,
             Ok(Err(_)) | Err(_) => return false,
@@ -54,7 +54,7 @@ pub async fn is_gone(address: &Address) -> bool {
 
 /// Whether something is known to listen there.
 pub async fn listens(address: &Address) -> bool {
-    let dialled = TcpStream::connect((address.target(), address.port));
+    let dialled = stream::connect_to(address.target(), address.port);
     matches!(timeout(DIAL_MAX, dialled).await, Ok(Ok(_)))
 }
 

@@ -130,12 +130,13 @@ impl Controller {
 
     /// Makes sure that this node leads and that its image has all that was ever committed.
     async fn lead(&self, led_term: &mut Option<u64>) -> Result<(), QuorumError> {
-        let (leads, term) = {
+        let (leads, term, is_single) = {
             let metrics = self.raft.metrics();
             let metrics = metrics.borrow();
             (
                 metrics.current_leader == Some(metrics.id),
                 metrics.current_term,
+                metrics.membership_config.voter_ids().count() == 1,
             )
         };
         if leads && *led_term == Some(term) {
@@ -155,6 +156,12 @@ impl Controller {
                 }
                 RaftError::Fatal(fatal) => fatal.into(),
             })?;
+        // A leader that comes back leads on in its old term, without an entry that ends what was
+        // there before, and does not know any more how much of it was committed. This entry comes
+        // after all of that, and is applied when this returns. (What a single voter has is committed.)
+        if !is_single {
+            self.commit(Vec::new()).await?;
+        }
         if self.published.image().cluster_id().is_none() {
             let first = bootstrap_records(self.cluster_id.clone(), self.min_insync_replicas);
             self.commit(first).await?;

@@ -33,6 +33,7 @@ mod published;
 mod raft_types;
 mod reasons;
 mod rpc;
+mod runtime;
 mod snapshot_store;
 mod state_machine;
 mod voters;

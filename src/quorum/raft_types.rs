@@ -41,6 +41,7 @@ openraft::declare_raft_types!(
         Node = VoterNode,
         Entry = openraft::Entry<Types>,
         SnapshotData = Cursor<Vec<u8>>,
+        AsyncRuntime = super::runtime::HostRuntime,
 );
 
 pub(super) type Entry = openraft::Entry<Types>;

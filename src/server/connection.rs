@@ -16,7 +16,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -24,6 +23,7 @@ use super::budget::{FrameBudget, Place};
 use super::frames::{FrameError, FrameReader, RequestFrame, SMALL_FRAME_BYTES, told};
 use super::send::send_chunks;
 use crate::api::{Answer, Chunk, CloseReason, Connection, Order, Reply};
+use crate::host::Stream;
 
 /// Requests of one connection that may be unanswered at a time. Clients send five by default.
 const PIPELINE_MAX: usize = 64;
@@ -84,7 +84,7 @@ enum Event {
 
 /// Serves `stream` until it ends, and says why it ended.
 pub async fn serve<S: Service>(
-    stream: TcpStream,
+    stream: Stream,
     peer: SocketAddr,
     connection: Arc<Connection>,
     service: Arc<S>,
@@ -110,7 +110,7 @@ pub async fn serve<S: Service>(
 }
 
 struct State<S> {
-    stream: TcpStream,
+    stream: Stream,
     connection: Arc<Connection>,
     service: Arc<S>,
     reader: FrameReader,

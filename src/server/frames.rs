@@ -12,11 +12,10 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::budget::{FrameBudget, MEDIUM_FRAME_BYTES, Place};
-use crate::host::turns;
+use crate::host::{Stream, turns};
 
 /// How much is read at once when no length is known yet.
 const READ_BYTES: usize = 16 * 1024;
@@ -123,7 +122,7 @@ impl FrameReader {
     }
 
     /// Reads what the socket has, waiting until it has something. Safe to drop and call again.
-    pub async fn read_from(&mut self, stream: &TcpStream) -> Result<(), FrameError> {
+    pub async fn read_from(&mut self, stream: &Stream) -> Result<(), FrameError> {
         loop {
             // First of all, so that who is quiet holds no buffer.
             tokio::select! {
@@ -217,15 +216,15 @@ mod tests {
 
     use super::*;
 
-    async fn pair() -> (TcpStream, TcpStream) {
+    async fn pair() -> (TcpStream, Stream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap())
             .await
             .unwrap();
-        (client, listener.accept().await.unwrap().0)
+        (client, Stream::Tcp(listener.accept().await.unwrap().0))
     }
 
-    async fn next(reader: &mut FrameReader, stream: &TcpStream) -> Result<Bytes, FrameError> {
+    async fn next(reader: &mut FrameReader, stream: &Stream) -> Result<Bytes, FrameError> {
         loop {
             if let Some(frame) = reader.next_buffered()? {
                 return Ok(frame.bytes);
@@ -260,7 +259,7 @@ mod tests {
     }
 
     /// A reader whose client has announced a megabyte and sent `bytes` of it, all of them read.
-    async fn announced(budget: &FrameBudget, bytes: usize) -> (FrameReader, TcpStream, TcpStream) {
+    async fn announced(budget: &FrameBudget, bytes: usize) -> (FrameReader, TcpStream, Stream) {
         let (mut client, server) = pair().await;
         let mut reader = FrameReader::new(budget.clone(), 1 << 20);
         client.write_all(&(1i32 << 20).to_be_bytes()).await.unwrap();

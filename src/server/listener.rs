@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -15,7 +14,7 @@ use super::connection::{ConnectionSettings, Service, serve};
 use super::limits::ConnectionLimits;
 use super::log_pace::LogPace;
 use crate::api::{Connection, ConnectionKind};
-use crate::host::tasks;
+use crate::host::{Listener, Stream, stream, tasks};
 
 /// Connections the kernel may hold ready for accept (`socket.listen.backlog.size` at least).
 const BACKLOG_MIN: u32 = 1024;
@@ -38,8 +37,8 @@ pub struct ListenerSettings {
 pub struct Bound {
     name: Arc<str>,
     kind: ConnectionKind,
-    listener: TcpListener,
-    congestion: Congestion,
+    listener: Listener,
+    congestion: Option<Congestion>,
     turned_away: LogPace,
 }
 
@@ -50,19 +49,11 @@ pub fn bind(
     address: SocketAddr,
     backlog: u32,
 ) -> io::Result<Bound> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()?
-    } else {
-        TcpSocket::new_v6()?
-    };
-    // A restart must not wait for old connections' ports.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    let listener = socket.listen(backlog.max(BACKLOG_MIN))?;
+    let listener = stream::listen(address, backlog.max(BACKLOG_MIN))?;
     Ok(Bound {
         name: name.into(),
         kind,
-        congestion: Congestion::of_listener(&listener),
+        congestion: listener.socket().map(Congestion::of_listener),
         listener,
         turned_away: LogPace::default(),
     })
@@ -103,7 +94,7 @@ impl Bound {
 
     fn start<S: Service>(
         &self,
-        stream: TcpStream,
+        stream: Stream,
         peer: SocketAddr,
         service: Arc<S>,
         settings: &ListenerSettings,
@@ -119,7 +110,9 @@ impl Bound {
                 return;
             }
         };
-        self.congestion.on_accept(&stream, peer);
+        if let (Some(congestion), Some(socket)) = (&self.congestion, stream.socket()) {
+            congestion.on_accept(socket, peer);
+        }
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, "connection lost at once: {error}");
             return;

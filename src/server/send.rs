@@ -1,16 +1,13 @@
 //! Writing answers: memory with one vectored write, file ranges with sendfile.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use rustix::net::SendFlags;
-use tokio::io::Interest;
-use tokio::net::TcpStream;
 
 use crate::api::Chunk;
-use crate::host::File;
+use crate::host::{File, Stream};
 
 /// File ranges up to this size are read into memory and leave with what surrounds them: that is as
 /// many system calls as sendfile, and one packet less.
@@ -28,7 +25,7 @@ const GATHER_BYTES: usize = 256 * 1024;
 /// Sends every chunk in order and returns once the socket has taken them all. It fails when the
 /// socket takes nothing for `stall_max`.
 pub async fn send_chunks(
-    stream: &TcpStream,
+    stream: &Stream,
     chunks: Vec<Chunk>,
     stall_max: Duration,
 ) -> io::Result<()> {
@@ -84,17 +81,12 @@ fn cut_short(position: u64, len: usize) -> io::Error {
 }
 
 struct Socket<'a> {
-    stream: &'a TcpStream,
+    stream: &'a Stream,
     stall_max: Duration,
 }
 
 impl Socket<'_> {
     async fn send_bytes(&self, parts: &mut Vec<Bytes>, more: bool) -> io::Result<()> {
-        let flags = if more {
-            SendFlags::MORE | SendFlags::NOSIGNAL
-        } else {
-            SendFlags::NOSIGNAL
-        };
         let mut first = 0;
         while first < parts.len() {
             let mut sent = {
@@ -103,12 +95,8 @@ impl Socket<'_> {
                     .take(PARTS_MAX)
                     .map(|part| IoSlice::new(part))
                     .collect();
-                self.writable(|| {
-                    let mut control = rustix::net::SendAncillaryBuffer::default();
-                    let stream = self.stream.as_fd();
-                    Ok(rustix::net::sendmsg(stream, &slices, &mut control, flags)?)
-                })
-                .await?
+                self.writable(|stream| stream.try_send(&slices, more))
+                    .await?
             };
             while sent > 0 {
                 let part = &mut parts[first];
@@ -130,11 +118,7 @@ impl Socket<'_> {
         while offset < end {
             let wanted = ((end - offset) as usize).min(SENDFILE_BYTES);
             let sent = self
-                .writable(|| {
-                    let mut from = offset;
-                    let stream = self.stream.as_fd();
-                    Ok(rustix::fs::sendfile(stream, file, Some(&mut from), wanted)?)
-                })
+                .writable(|stream| stream.try_send_file(file, offset, wanted))
                 .await?;
             if sent == 0 {
                 return Err(cut_short(position, len));
@@ -145,9 +129,12 @@ impl Socket<'_> {
     }
 
     /// Runs `attempt` until it does not ask to wait for the socket.
-    async fn writable<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    async fn writable<T>(
+        &self,
+        mut attempt: impl FnMut(&Stream) -> io::Result<T>,
+    ) -> io::Result<T> {
         loop {
-            match self.stream.try_io(Interest::WRITABLE, &mut attempt) {
+            match attempt(self.stream) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tokio::time::timeout(self.stall_max, self.stream.writable()).await??;

@@ -281,7 +281,13 @@ impl Disk for FaultyDisk {
             return Ok(());
         }
         self.change()?;
-        self.state.lock().names.insert(dir.to_owned(), Node::Dir);
+        let mut state = self.state.lock();
+        for dir in dir.ancestors() {
+            if state.names.contains_key(dir) || dir.parent().is_none() {
+                break;
+            }
+            state.names.insert(dir.to_owned(), Node::Dir);
+        }
         Ok(())
     }
 

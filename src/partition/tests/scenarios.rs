@@ -248,6 +248,20 @@ fn a_broker_leads_nothing_before_its_registration_is_known() {
 }
 
 #[test]
+fn a_broker_follows_nobody_before_its_registration_is_known() {
+    let mut pair = Pair::new();
+    let (image, applied) = pair.newest();
+    pair.brokers[1].crash(crate::log::tests::faulty_disk::Crash::Kill);
+    // The metadata that it has still says who leads, and that may be over.
+    let epoch = pair.controller.register(BrokerId(1));
+    pair.brokers[1].start(&image, applied, epoch);
+    assert_eq!(pair.partition(1).leadership().leader, BrokerId::NONE);
+    assert!(pair.brokers[1].fetching.is_empty());
+    pair.learn(1);
+    assert_eq!(pair.partition(1).leadership().leader, BrokerId(0));
+}
+
+#[test]
 fn a_follower_begins_where_the_leaders_log_does_even_inside_a_batch() {
     let mut pair = Pair::new();
     pair.produce(0, 10).unwrap();

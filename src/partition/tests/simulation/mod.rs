@@ -12,7 +12,8 @@
 //!
 //! At the end all is healed: acknowledged records are all there, and the replicas are equal.
 //!
-//! `KLAMM_SEED=n cargo test partition::tests::simulation` runs one seed, `KLAMM_SEEDS=n` that many.
+//! `KLAMM_SEED=n cargo test partition::tests::simulation` runs one seed, `KLAMM_SEEDS=n` that many,
+//! from `KLAMM_FIRST_SEED=n` (0) on.
 
 pub mod broker;
 pub mod controller;
@@ -52,7 +53,10 @@ fn environment(name: &str) -> Option<u64> {
 fn acknowledged_records_are_never_lost() {
     let seeds = match environment("KLAMM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..environment("KLAMM_SEEDS").unwrap_or(SEEDS),
+        None => {
+            let first = environment("KLAMM_FIRST_SEED").unwrap_or(0);
+            first..first + environment("KLAMM_SEEDS").unwrap_or(SEEDS)
+        }
     };
     let mut counts = world::Counts::default();
     for seed in seeds.clone() {
