@@ -65,7 +65,13 @@ async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> Exit
     let (Ok(mut terminate), Ok(mut interrupt)) = stop_signals else {
         return end(format, "cannot wait for signals", 1);
     };
-    let (broker, ready) = match Broker::start(config).await {
+    // A node may wait for the others for long.
+    let started = tokio::select! {
+        started = Broker::start(config) => started,
+        _ = terminate.recv() => return not_started("SIGTERM"),
+        _ = interrupt.recv() => return not_started("SIGINT"),
+    };
+    let (broker, ready) = match started {
         Ok(started) => started,
         Err(error) => return fail(format, &error),
     };
@@ -94,6 +100,11 @@ async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> Exit
             ExitCode::FAILURE
         }
     }
+}
+
+fn not_started(signal: &str) -> ExitCode {
+    tracing::info!("{signal}: stopped before it was ready");
+    ExitCode::SUCCESS
 }
 
 fn load_config(args: &BrokerArgs) -> Result<NodeConfig, StartError> {

@@ -121,8 +121,8 @@ fn metadata_dir(config: &NodeConfig) -> &Path {
     Path::new(config.broker.metadata_log_dir().unwrap_or_else(first))
 }
 
-/// Writes `meta.properties` where it is missing or without an id. The directory of the metadata has the id by which
-/// the quorum knows this voter: tools read it there.
+/// Writes `meta.properties` where it is missing or without an id. The directory of the metadata has
+/// the id by which the quorum knows this voter: tools read it there.
 pub fn format_new(
     log_dirs: &[Arc<LogDir>],
     config: &NodeConfig,
