@@ -6,8 +6,8 @@
 //!    that name is here, records of another id are set aside and kept (`found`).
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 //! 4. This broker leads and follows nothing before the metadata has its registration of this run
-//!    (`Surroundings::is_registered_in`): what it knew when it started may be older than what it knew
-//!    before.
+//!    (`Surroundings::is_registered_in`): what it knew when it started may be older than what it
+//!    knew before.
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 

@@ -158,7 +158,8 @@ impl Controller {
             })?;
         // A leader that comes back leads on in its old term, without an entry that ends what was
         // there before, and does not know any more how much of it was committed. This entry comes
-        // after all of that, and is applied when this returns. (What a single voter has is committed.)
+        // after all of that, and is applied when this returns. (What a single voter has is
+        // committed.)
         if !is_single {
             self.commit(Vec::new()).await?;
         }

@@ -1,5 +1,5 @@
-//! A key-value store in memory. Its commits are durable at once, as its trait promises; what a crash
-//! leaves is a copy.
+//! A key-value store in memory. Its commits are durable at once, as its trait promises; what a
+//! crash leaves is a copy.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -2,8 +2,8 @@
 //! next timer), randomness comes from the seed ([`entropy`]), machines are joined by a [`network`]
 //! that can be cut.
 //!
-//! 1. What a process starts belongs to it: tasks know their process through a thread-local, which is
-//!    set while one of them runs. So the code that runs here need not know of this world.
+//! 1. What a process starts belongs to it: tasks know their process through a thread-local, which
+//!    is set while one of them runs. So the code that runs here need not know of this world.
 //! 2. A killed process does nothing more, not even what a destructor would send. A paused one does
 //!    nothing until it goes on, while its timers and what arrives for it pile up.
 

@@ -22,6 +22,8 @@ enum Undo {
 pub struct Faults {
     pub counts: BTreeMap<&'static str, u64>,
     undo: Vec<(Instant, Undo)>,
+    /// Something lost what it had not flushed: nothing else fails until all have all again.
+    is_losing: bool,
 }
 
 const POWER_CUTS: [Crash; 7] = [
@@ -120,6 +122,10 @@ impl Faults {
     }
 
     async fn one(&mut self, world: &mut World) {
+        self.is_losing &= !self.may_lose(world);
+        if self.is_losing {
+            return;
+        }
         let at = world.random.below(NODES as u64) as usize;
         let name = (at + 1).to_string();
         match world.random.below(12) {
@@ -131,11 +137,13 @@ impl Faults {
             2 | 3 if self.may_lose(world) => {
                 let crash = POWER_CUTS[world.random.below(POWER_CUTS.len() as u64) as usize];
                 self.count(world, "power cut", &format!("{name} {crash:?}"));
+                self.is_losing = true;
                 world.nodes[at].kill(crash);
                 self.later(world, 8000, Undo::Start(at));
             }
             4 if self.may_lose(world) => {
                 self.count(world, "disk error", &name);
+                self.is_losing = true;
                 let n = 1 + world.random.below(30);
                 match world.random.one_in(3) {
                     true => world.nodes[at].disk.fill_at(n),

@@ -2,19 +2,20 @@
 //! connections as in a process each, over a host that is simulated (`host::simulated`): time that
 //! jumps, a network that can be cut, disks that forget.
 //!
-//! Fault model (`faults`). Processes are killed, paused and stopped; machines lose power, and with it
-//! what was not flushed, but only while all replicas of all partitions are in sync and until they
-//! are again nobody else loses anything; disks fail, which may lose as much. Links between nodes,
-//! and between clients and nodes, are cut in one or both directions, late, or reset. Clocks differ.
+//! Fault model (`faults`). Processes are killed, paused and stopped; machines lose power, and with
+//! it what was not flushed, but only while all replicas of all partitions are in sync and until
+//! they are again nobody else loses anything; disks fail, which may lose as much. Links between
+//! nodes, and between clients and nodes, are cut in one or both directions, late, or reset. Clocks
+//! differ.
 //!
 //! Invariants (`watch`, `ledger`, `world`):
 //!
-//! 1. A record that was acknowledged, or read, stands where it did: each once, in the order in which
-//!    its producer sent it.
+//! 1. A record that was acknowledged, or read, stands where it did: each once, in the order in
+//!    which its producer sent it.
 //! 2. No leader epoch of a partition has two leaders, no term of the quorum two controllers.
 //! 3. The metadata at an offset is the same on every node and for ever.
-//! 4. When all is healed, every producer gets on within [`world::BACK_MAX`], and all replicas are in
-//!    sync and equal within [`world::IN_SYNC_MAX`].
+//! 4. When all is healed, every producer gets on within [`world::BACK_MAX`], and all replicas are
+//!    in sync and equal within [`world::IN_SYNC_MAX`].
 //! 5. Nobody panics, every node that was started serves in the end.
 //!
 //! Each seed runs in a process of its own: hash maps and the runtime draw their randomness from
