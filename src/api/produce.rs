@@ -103,6 +103,8 @@ struct AppendedTopic {
 
 struct AppendedPartition {
     response: PartitionProduceResponse,
+    /// Is to be flushed before it is acknowledged.
+    unflushed: Option<Arc<Partition>>,
     waits_for: Option<WaitsFor>,
 }
 
@@ -136,8 +138,14 @@ impl AppendedPartition {
     }
 }
 
-/// The answer for a batch that was appended, the epoch it was appended in and where it ends.
-type Appended = (PartitionProduceResponse, LeaderEpoch, Offset);
+/// A batch that was appended.
+struct Appended {
+    response: PartitionProduceResponse,
+    leader_epoch: LeaderEpoch,
+    /// Where it ends.
+    end: Offset,
+    needs_flush: bool,
+}
 
 /// A topic goes by its name, or by its id; the other is empty or nil.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -214,6 +222,19 @@ impl Append {
             mut topics,
             ..
         } = self;
+        let mut all = topics.iter().flat_map(|topic| &topic.partitions);
+        if all.any(|partition| partition.unflushed.is_some()) {
+            return Handled::Later(Box::pin(async move {
+                flush(&mut topics).await;
+                if acks == ACKS_NONE {
+                    return without_answer(&topics);
+                }
+                if acks == ACKS_ALL {
+                    wait_for_replicas(&mut topics, timeout).await;
+                }
+                Outcome::Answer(answer(&context, topics))
+            }));
+        }
         if acks == ACKS_NONE {
             return Handled::Done(without_answer(&topics));
         }
@@ -249,15 +270,16 @@ impl Append {
         let now = self.context.node.clock.now_ms();
         Some(
             match self.append(&partition, &asked.what, now, allowance)? {
-                Ok((response, leader_epoch, end)) => {
+                Ok(appended) => {
                     let waits_for = WaitsFor {
-                        partition,
-                        leader_epoch,
-                        end,
+                        partition: partition.clone(),
+                        leader_epoch: appended.leader_epoch,
+                        end: appended.end,
                     };
                     let is_done = waits_for.outcome() == Some(Ok(()));
                     AppendedPartition {
-                        response: response.with_index(index),
+                        response: appended.response.with_index(index),
+                        unflushed: appended.needs_flush.then_some(partition),
                         waits_for: (!is_done).then_some(waits_for),
                     }
                 }
@@ -308,14 +330,21 @@ impl Append {
     ) -> Result<Appended, Refused> {
         let batch = prepared.map_err(Refused::Records)?.batch;
         let origin = self.origin(partition, &batch)?;
-        let appended = partition.append(batch, origin, now).map_err(|error| {
-            Refused::Append(error::of_append(&partition.topic_partition, &error))
-        })?;
+        let appended = partition
+            .append_unflushed(batch, origin, now)
+            .map_err(|error| {
+                Refused::Append(error::of_append(&partition.topic_partition, &error))
+            })?;
         let response = PartitionProduceResponse::default()
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)
             .with_log_start_offset(appended.log_start_offset.0);
-        Ok((response, appended.leader_epoch, appended.last_offset.next()))
+        Ok(Appended {
+            response,
+            leader_epoch: appended.leader_epoch,
+            end: appended.last_offset.next(),
+            needs_flush: partition.needs_flush(&appended),
+        })
     }
 
     /// Transactions are verified, unless that is turned off.
@@ -428,7 +457,29 @@ fn failed(response: PartitionProduceResponse, error: ErrorCode) -> AppendedParti
         .with_log_start_offset(Offset::NONE.0);
     AppendedPartition {
         response,
+        unflushed: None,
         waits_for: None,
+    }
+}
+
+/// Flushes what is to be on disk before it is acknowledged, all at once. Those that cannot be get
+/// an error.
+async fn flush(topics: &mut [AppendedTopic]) {
+    let all = || topics.iter().flat_map(|topic| &topic.partitions);
+    let unflushed = all().filter_map(|appended| appended.unflushed.clone());
+    let flushes: Vec<_> = unflushed
+        .map(|partition| tasks::spawn(partition.flush()))
+        .collect();
+    let mut flushes = flushes.into_iter();
+    for appended in topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        let Some(partition) = appended.unflushed.take() else {
+            continue;
+        };
+        let Some(flushed) = flushes.next() else { break };
+        if let Ok(Err(error)) = flushed.await {
+            let response = std::mem::take(&mut appended.response);
+            *appended = failed(response, error::of_log(&partition.topic_partition, &error));
+        }
     }
 }
 

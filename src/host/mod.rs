@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod disk;
+mod in_parallel;
 pub mod key_value;
 pub mod limits;
 pub mod log_levels;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, File, OpenMode, RealDisk, Space};
+pub use in_parallel::in_parallel;
 pub use key_value::{KeyValue, SledKeyValue};
 pub use stream::{Listener, Stream};
 pub use turns::Turns;

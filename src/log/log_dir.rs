@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::host::disk::DirLock;
-use crate::host::{Disk, Space, random};
+use crate::host::{Disk, Space, in_parallel, random};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
 use super::checkpoint;
@@ -29,7 +29,6 @@ use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
-use super::in_parallel::in_parallel;
 use super::log::{Deletion, Log};
 use super::meta_properties::{self, MetaProperties};
 use super::names::{self, DirName};

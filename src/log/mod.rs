@@ -20,7 +20,6 @@ mod flush;
 
 mod flush_many;
 mod future;
-mod in_parallel;
 mod inventory;
 #[allow(clippy::module_inception)]
 mod log;

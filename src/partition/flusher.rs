@@ -21,7 +21,7 @@ use crate::log::{Log, LogError};
 /// How many partitions are flushed at the same time.
 const AT_ONCE: usize = 16;
 
-type Flushed = Result<(), Arc<LogError>>;
+pub(super) type Flushed = Result<(), Arc<LogError>>;
 
 struct Asked {
     partition: Arc<Partition>,
@@ -42,15 +42,10 @@ pub struct Flusher {
 impl Flusher {
     /// Returns once everything appended to `partition` before the call would survive a power cut.
     pub async fn flush(self: &Arc<Self>, partition: Arc<Partition>) -> Flushed {
-        let (answer, flushed) = oneshot::channel();
         let closed = LogError::Closed {
             topic_partition: partition.topic_partition.clone(),
         };
-        let is_flushing = {
-            let mut gathering = self.gathering.lock();
-            gathering.asked.push(Asked { partition, answer });
-            std::mem::replace(&mut gathering.is_flushing, true)
-        };
+        let (flushed, is_flushing) = self.ask(partition);
         if !is_flushing {
             let this = self.clone();
             tasks::spawn_blocking(move || while this.flush_group() {});
@@ -59,8 +54,18 @@ impl Flusher {
         flushed.await.unwrap_or_else(|_| Err(Arc::new(closed)))
     }
 
+    /// Where the answer will come, and whether somebody is flushing already, who takes on the next
+    /// group as well.
+    pub(super) fn ask(&self, partition: Arc<Partition>) -> (oneshot::Receiver<Flushed>, bool) {
+        let (answer, flushed) = oneshot::channel();
+        let mut gathering = self.gathering.lock();
+        gathering.asked.push(Asked { partition, answer });
+        let was_flushing = std::mem::replace(&mut gathering.is_flushing, true);
+        (flushed, was_flushing)
+    }
+
     /// False when nobody has asked.
-    fn flush_group(&self) -> bool {
+    pub(super) fn flush_group(&self) -> bool {
         let asked = {
             let mut gathering = self.gathering.lock();
             gathering.is_flushing = !gathering.asked.is_empty();

@@ -122,7 +122,10 @@ impl Partition {
             if let Some(first) = batches.first() {
                 self.begin_inside_batch(first, now)?;
                 let appended = self.log().append_as_follower(&batches, now)?;
-                self.after_append(&appended)?;
+                self.note_rolled(&appended);
+                if self.needs_flush(&appended) {
+                    self.on_log(Log::flush)?;
+                }
             }
             self.take_watermarks(from_leader.high_watermark, from_leader.log_start_offset)?;
             Ok(bytes)

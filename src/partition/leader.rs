@@ -25,7 +25,8 @@ use super::surroundings::{Leadership, Surroundings};
 use super::waiters::{Waiter, Waiters};
 use crate::config::TopicConfig;
 use crate::log::{
-    AppendContext, AppendError, Appended, Log, LogDir, LogSlice, MoveError, Origin, ReadError,
+    AppendContext, AppendError, Appended, Log, LogDir, LogError, LogSlice, MoveError, Origin,
+    ReadError,
 };
 use crate::machine::replica_set::{Decided, ReplicaSet};
 use crate::record::Batch;
@@ -283,8 +284,25 @@ impl Partition {
         self.topic_config.load().min_insync_replicas.max(1) as usize
     }
 
-    /// Appends one checked batch and wakes those who wait for it.
+    /// Appends one checked batch and wakes those who wait for it, after the flush that the topic may
+    /// ask for.
     pub fn append(
+        &self,
+        batch: Batch,
+        origin: Origin,
+        now: TimestampMs,
+    ) -> Result<Appended, AppendError> {
+        let appended = self.append_unflushed(batch, origin, now)?;
+        if self.needs_flush(&appended) {
+            self.on_log(Log::flush)?;
+            self.flushed();
+        }
+        Ok(appended)
+    }
+
+    /// As [`Partition::append`], but where the topic asks for a flush (`needs_flush`) it is left to
+    /// the caller, and with it the waking of those who wait ([`Partition::flush`]).
+    pub fn append_unflushed(
         &self,
         mut batch: Batch,
         origin: Origin,
@@ -306,20 +324,42 @@ impl Partition {
             now,
         };
         let appended = self.on_log(|log| log.append_as_leader(&mut batch, &context))?;
-        self.after_append(&appended)?;
-        self.advance_high_watermark(appended.last_offset.next());
+        self.note_rolled(&appended);
+        if !self.needs_flush(&appended) {
+            self.advance_high_watermark(appended.last_offset.next());
+        }
         Ok(appended)
     }
 
-    pub(super) fn after_append(&self, appended: &Appended) -> Result<(), AppendError> {
+    pub(super) fn note_rolled(&self, appended: &Appended) {
         if appended.rolled {
             // Nobody listens any more when the node stops, which flushes everything.
             let _ = self.surroundings.rolled.send(self.log.load_full());
         }
-        if appended.unflushed_records >= self.topic_config.load().flush_messages {
-            self.on_log(Log::flush)?;
+    }
+
+    /// Whether the topic wants what was appended on disk before it is acknowledged. A duplicate may
+    /// have come while the flush of the original goes on.
+    pub fn needs_flush(&self, appended: &Appended) -> bool {
+        let flush_messages = self.topic_config.load().flush_messages;
+        let is_dirty_duplicate =
+            || flush_messages < i64::MAX && self.log().recovery_point() <= appended.last_offset;
+        appended.unflushed_records >= flush_messages
+            || (appended.is_duplicate && is_dirty_duplicate())
+    }
+
+    /// Flushes, together with what others wait for at the same time, and wakes those who wait for
+    /// what was appended.
+    pub async fn flush(self: Arc<Self>) -> Result<(), Arc<LogError>> {
+        let flusher = self.surroundings.flusher.clone();
+        flusher.flush(self).await
+    }
+
+    /// Of a leader: what the disk has may be replicated.
+    pub(super) fn flushed(&self) {
+        if self.is_leader() {
+            self.advance_high_watermark(self.log().recovery_point());
         }
-        Ok(())
     }
 
     /// The log has reached `end`. Without other replicas that is the high watermark, and the

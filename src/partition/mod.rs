@@ -5,6 +5,7 @@ mod effective;
 mod fetcher;
 mod fetchers;
 mod flush_ms;
+mod flusher;
 mod follower;
 mod found;
 mod isr_changes;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
+use super::flusher::Flusher;
 use super::isr_changes::IsrChanges;
 use super::throttles::Throttles;
 use crate::host::Clock;
@@ -37,6 +38,7 @@ pub struct Surroundings {
     pub throttles: Throttles,
     /// Takes logs that began a new segment: the old one is to be flushed, aside.
     pub rolled: mpsc::UnboundedSender<Arc<Log>>,
+    pub(super) flusher: Arc<Flusher>,
     broker_epoch: AtomicI64,
     brokers: ArcSwap<KnownBrokers>,
     replica_lag_time_max_ms: AtomicI64,
@@ -54,6 +56,7 @@ impl Surroundings {
             isr_changes: IsrChanges::default(),
             throttles: Throttles::default(),
             rolled,
+            flusher: Arc::default(),
             broker_epoch: AtomicI64::new(BrokerEpoch::NONE.0),
             brokers: ArcSwap::default(),
             replica_lag_time_max_ms: AtomicI64::new(30_000),

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::host::tasks;
+use super::tasks;
 
 /// `work` on every item, on up to `threads` threads; the results in the items' order.
-pub(super) fn in_parallel<T: Sync, R: Send>(
+pub fn in_parallel<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
