@@ -284,8 +284,8 @@ impl Partition {
         self.topic_config.load().min_insync_replicas.max(1) as usize
     }
 
-    /// Appends one checked batch and wakes those who wait for it, after the flush that the topic may
-    /// ask for.
+    /// Appends one checked batch and wakes those who wait for it, after the flush that the topic
+    /// may ask for.
     pub fn append(
         &self,
         batch: Batch,

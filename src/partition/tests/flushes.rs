@@ -93,7 +93,9 @@ fn one_flush_serves_all_who_wait_for_a_partition() {
         alone.produce(0);
         let _ = alone.flusher.ask(alone.partition(0));
         alone.flusher.flush_group();
-    }) - alone.changes(|| drop(alone.produce(0)));
+    }) - alone.changes(|| {
+        alone.produce(0);
+    });
     let mut waiting = Vec::new();
     for index in [0, 1, 0, 0, 1] {
         alone.produce(index);
