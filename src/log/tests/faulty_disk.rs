@@ -131,6 +131,11 @@ impl FaultyDisk {
         self.state.lock().is_full = true;
     }
 
+    /// Takes back what `fail_at` or `fill_at` has set and has not come.
+    pub fn fail_no_more(&self) {
+        self.state.lock().fail_at = None;
+    }
+
     pub fn has_failed(&self) -> bool {
         self.state.lock().failed
     }

@@ -223,6 +223,8 @@ impl Faults {
         self.undo.clear();
         for node in &mut world.nodes {
             node.resume();
+            // An error that has not come yet will not come any more.
+            node.disk.fail_no_more();
             if node.disk.has_failed() {
                 // Whoever runs on it would fail later on.
                 node.kill(Crash::Kill);
