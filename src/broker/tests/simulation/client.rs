@@ -167,7 +167,7 @@ impl Producer {
         let (connection, _) = self.connections.leader(self.partition).await?;
         let mut sent: VecDeque<(Instant, Pending<ProduceResponse>)> = VecDeque::new();
         loop {
-            while sent.len() < self.pace.in_flight_max {
+            while sent.len() < self.in_flight_max() {
                 if sent.len() == self.unacknowledged.len() {
                     if *stop.borrow() {
                         break;
@@ -211,6 +211,16 @@ impl Producer {
                 .acknowledged(number, partition, batch.first, batch.count, base, since);
             let think_ms = self.random.below(self.pace.think_ms + 1);
             sleep(Duration::from_millis(think_ms)).await;
+        }
+    }
+
+    /// A broker that knows nothing of a producer takes any first sequence, as Kafka does: if it
+    /// refuses the first batch and then takes the second, the order is lost. So the first one goes
+    /// alone.
+    fn in_flight_max(&self) -> usize {
+        match self.ledger.has_acknowledged(self.number) {
+            true => self.pace.in_flight_max,
+            false => 1,
         }
     }
 

@@ -137,6 +137,12 @@ impl Ledger {
         state.producers.values().map(|of| of.acknowledged).sum()
     }
 
+    pub fn has_acknowledged(&self, producer: usize) -> bool {
+        let state = self.state.lock();
+        let of = state.producers.get(&producer);
+        of.is_some_and(|of| of.acknowledged > 0)
+    }
+
     pub fn read_count(&self) -> u64 {
         self.state.lock().read
     }

@@ -14,6 +14,13 @@ record BankEntry(
   /** The transfer that fills the accounts. */
   static final String OPENING = "opening";
 
+  /** A record that is no entry: its offset says where the partition ended. */
+  static final byte[] MARK = {};
+
+  static boolean isMark(byte[] bytes) {
+    return bytes.length == 0;
+  }
+
   static int partitionOf(int account) {
     return account % PARTITIONS;
   }

@@ -55,7 +55,9 @@ final class BankReader implements AutoCloseable {
 
   void poll() {
     for (ConsumerRecord<byte[], byte[]> r : consumer.poll(Duration.ofMillis(100))) {
-      take(BankEntry.of(r.value()), r.partition(), r.offset());
+      if (!BankEntry.isMark(r.value())) {
+        take(BankEntry.of(r.value()), r.partition(), r.offset());
+      }
     }
     checkPartitions();
     checkTotal();

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -14,6 +15,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
 
 /**
  * Moves money between the accounts of one owner: reads their balances, then writes new ones in
@@ -77,13 +79,33 @@ final class BankWorker implements Runnable {
     }
   }
 
+  /**
+   * Where the partitions ended at one moment since the call. A node that is cut off and does not
+   * lead any more would answer with an end of before; what all replicas have confirmed is newer.
+   */
+  private Map<TopicPartition, Long> ends(List<TopicPartition> all) {
+    Map<TopicPartition, Long> ends = new HashMap<>();
+    try (KafkaProducer<byte[], byte[]> plain = context.producer()) {
+      for (TopicPartition p : all) {
+        ProducerRecord<byte[], byte[]> mark =
+            new ProducerRecord<>(p.topic(), p.partition(), null, BankEntry.MARK);
+        Context.untilDone(
+            () -> {
+              try {
+                ends.put(p, plain.send(mark).get().offset() + 1);
+              } catch (InterruptedException | ExecutionException e) {
+                throw new TimeoutException(e);
+              }
+            });
+      }
+    }
+    return ends;
+  }
+
   /** The balances, once nothing that was open before can change them any more. */
   private void read() {
     List<TopicPartition> all = Bank.partitions(topic);
-    Map<TopicPartition, Long> ends = new HashMap<>();
-    try (KafkaConsumer<byte[], byte[]> plain = context.consumer()) {
-      Context.untilDone(() -> ends.putAll(plain.endOffsets(all)));
-    }
+    Map<TopicPartition, Long> ends = ends(all);
     long deadline = System.nanoTime() + READ_DEADLINE.toNanos();
     try (KafkaConsumer<byte[], byte[]> consumer =
         context.consumer("isolation.level", "read_committed")) {
@@ -92,6 +114,9 @@ final class BankWorker implements Runnable {
       balances.clear();
       while (true) {
         for (ConsumerRecord<byte[], byte[]> r : consumer.poll(Duration.ofMillis(100))) {
+          if (BankEntry.isMark(r.value())) {
+            continue;
+          }
           BankEntry entry = BankEntry.of(r.value());
           balances.put(entry.account(), entry.balance());
         }
