@@ -330,11 +330,12 @@ impl Append {
     ) -> Result<Appended, Refused> {
         let batch = prepared.map_err(Refused::Records)?.batch;
         let origin = self.origin(partition, &batch)?;
-        let appended = partition
-            .append_unflushed(batch, origin, now)
-            .map_err(|error| {
-                Refused::Append(error::of_append(&partition.topic_partition, &error))
-            })?;
+        let (appended, needs_flush) =
+            partition
+                .append_unflushed(batch, origin, now)
+                .map_err(|error| {
+                    Refused::Append(error::of_append(&partition.topic_partition, &error))
+                })?;
         let response = PartitionProduceResponse::default()
             .with_base_offset(appended.base_offset.0)
             .with_log_append_time_ms(appended.log_append_time.0)
@@ -343,7 +344,7 @@ impl Append {
             response,
             leader_epoch: appended.leader_epoch,
             end: appended.last_offset.next(),
-            needs_flush: partition.needs_flush(&appended),
+            needs_flush,
         })
     }
 
@@ -467,16 +468,14 @@ fn failed(response: PartitionProduceResponse, error: ErrorCode) -> AppendedParti
 async fn flush(topics: &mut [AppendedTopic]) {
     let all = || topics.iter().flat_map(|topic| &topic.partitions);
     let unflushed = all().filter_map(|appended| appended.unflushed.clone());
-    let flushes: Vec<_> = unflushed
-        .map(|partition| tasks::spawn(partition.flush()))
-        .collect();
+    let flushes: Vec<_> = unflushed.map(Partition::flush).collect();
     let mut flushes = flushes.into_iter();
     for appended in topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
         let Some(partition) = appended.unflushed.take() else {
             continue;
         };
         let Some(flushed) = flushes.next() else { break };
-        if let Ok(Err(error)) = flushed.await {
+        if let Err(error) = flushed.await {
             let response = std::mem::take(&mut appended.response);
             *appended = failed(response, error::of_log(&partition.topic_partition, &error));
         }

@@ -82,16 +82,9 @@ impl LogDir {
         config: Arc<LogConfig>,
         now: TimestampMs,
     ) -> Result<Arc<Log>, LogError> {
-        self.drop_lines_of(&topic_partition)?;
-        let mut futures = self.core.futures.lock();
-        if let Some(log) = futures.get(&topic_partition) {
-            return Ok(Arc::clone(log));
-        }
         let name = names::future_dir(&topic_partition, random::uuid());
-        let dir = self.partition_dir(topic_partition.clone(), Some(name));
-        let log = self.new_log(dir, topic_id, config, now)?;
-        futures.insert(topic_partition, Arc::clone(&log));
-        Ok(log)
+        let dir = self.partition_dir(topic_partition, Some(name));
+        self.log_among(&self.core.futures, dir, topic_id, config, now)
     }
 
     /// By name.

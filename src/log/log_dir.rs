@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::host::disk::DirLock;
 use crate::host::{Disk, Space, in_parallel, random};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
@@ -316,12 +318,25 @@ impl LogDir {
         config: Arc<LogConfig>,
         now: TimestampMs,
     ) -> Result<Arc<Log>, LogError> {
+        let dir = self.partition_dir(topic_partition, None);
+        self.log_among(&self.core.logs, dir, topic_id, config, now)
+    }
+
+    /// The log of that partition among `logs`; else a new one in `dir`.
+    pub(super) fn log_among(
+        &self,
+        logs: &Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
+        dir: PartitionDir,
+        topic_id: TopicId,
+        config: Arc<LogConfig>,
+        now: TimestampMs,
+    ) -> Result<Arc<Log>, LogError> {
+        let topic_partition = dir.topic_partition.clone();
         self.drop_lines_of(&topic_partition)?;
-        let mut logs = self.core.logs.lock();
+        let mut logs = logs.lock();
         if let Some(log) = logs.get(&topic_partition) {
             return Ok(Arc::clone(log));
         }
-        let dir = self.partition_dir(topic_partition.clone(), None);
         let log = self.new_log(dir, topic_id, config, now)?;
         logs.insert(topic_partition, Arc::clone(&log));
         Ok(log)

@@ -40,8 +40,11 @@ pub struct Flusher {
 }
 
 impl Flusher {
-    /// Returns once everything appended to `partition` before the call would survive a power cut.
-    pub async fn flush(self: &Arc<Self>, partition: Arc<Partition>) -> Flushed {
+    /// Ready once everything appended to `partition` before the call would survive a power cut.
+    pub fn flush(
+        self: &Arc<Self>,
+        partition: Arc<Partition>,
+    ) -> impl Future<Output = Flushed> + Send + use<> {
         let closed = LogError::Closed {
             topic_partition: partition.topic_partition.clone(),
         };
@@ -51,7 +54,7 @@ impl Flusher {
             tasks::spawn_blocking(move || while this.flush_group() {});
         }
         // Unanswered only if the process stops.
-        flushed.await.unwrap_or_else(|_| Err(Arc::new(closed)))
+        async move { flushed.await.unwrap_or_else(|_| Err(Arc::new(closed))) }
     }
 
     /// Where the answer will come, and whether somebody is flushing already, who takes on the next

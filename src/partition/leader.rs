@@ -292,22 +292,22 @@ impl Partition {
         origin: Origin,
         now: TimestampMs,
     ) -> Result<Appended, AppendError> {
-        let appended = self.append_unflushed(batch, origin, now)?;
-        if self.needs_flush(&appended) {
+        let (appended, needs_flush) = self.append_unflushed(batch, origin, now)?;
+        if needs_flush {
             self.on_log(Log::flush)?;
             self.flushed();
         }
         Ok(appended)
     }
 
-    /// As [`Partition::append`], but where the topic asks for a flush (`needs_flush`) it is left to
-    /// the caller, and with it the waking of those who wait ([`Partition::flush`]).
+    /// As [`Partition::append`], but a flush that the topic asks for (true) is left to the caller,
+    /// and with it the waking of those who wait ([`Partition::flush`]).
     pub fn append_unflushed(
         &self,
         mut batch: Batch,
         origin: Origin,
         now: TimestampMs,
-    ) -> Result<Appended, AppendError> {
+    ) -> Result<(Appended, bool), AppendError> {
         let leader_epoch = {
             let leadership = self.leadership.load();
             if leadership.leader != self.surroundings.this_broker {
@@ -325,10 +325,11 @@ impl Partition {
         };
         let appended = self.on_log(|log| log.append_as_leader(&mut batch, &context))?;
         self.note_rolled(&appended);
-        if !self.needs_flush(&appended) {
+        let needs_flush = self.needs_flush(&appended);
+        if !needs_flush {
             self.advance_high_watermark(appended.last_offset.next());
         }
-        Ok(appended)
+        Ok((appended, needs_flush))
     }
 
     pub(super) fn note_rolled(&self, appended: &Appended) {
@@ -340,7 +341,7 @@ impl Partition {
 
     /// Whether the topic wants what was appended on disk before it is acknowledged. A duplicate may
     /// have come while the flush of the original goes on.
-    pub fn needs_flush(&self, appended: &Appended) -> bool {
+    pub(super) fn needs_flush(&self, appended: &Appended) -> bool {
         let flush_messages = self.topic_config.load().flush_messages;
         let is_dirty_duplicate =
             || flush_messages < i64::MAX && self.log().recovery_point() <= appended.last_offset;
@@ -350,9 +351,10 @@ impl Partition {
 
     /// Flushes, together with what others wait for at the same time, and wakes those who wait for
     /// what was appended.
-    pub async fn flush(self: Arc<Self>) -> Result<(), Arc<LogError>> {
+    /// Asked for when it is called, and not when it is awaited first.
+    pub fn flush(self: Arc<Self>) -> impl Future<Output = Result<(), Arc<LogError>>> + Send {
         let flusher = self.surroundings.flusher.clone();
-        flusher.flush(self).await
+        flusher.flush(self)
     }
 
     /// Of a leader: what the disk has may be replicated.

@@ -94,14 +94,22 @@ async fn until(node: &Quorum, key: &str, expected: &str) {
     panic!("node {} stopped", node.node_id());
 }
 
-#[tokio::test]
-async fn three_voters_agree_and_outlive_their_leader() {
+type Stores = [Arc<dyn KeyValue>; 3];
+
+/// Voters 1 to 3, with what they keep.
+async fn three(calls: &Arc<Calls>) -> (Stores, Vec<Arc<Quorum>>) {
     let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
-    let calls = Arc::new(Calls::default());
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store).await);
+        nodes.push(start(id, calls, store).await);
     }
+    (stores, nodes)
+}
+
+#[tokio::test]
+async fn three_voters_agree_and_outlive_their_leader() {
+    let calls = Arc::new(Calls::default());
+    let (stores, mut nodes) = three(&calls).await;
     let first = elect(&nodes).await;
     put(&first, "a", "1").await.unwrap();
     for node in &nodes {
@@ -181,12 +189,8 @@ fn ids(voters: Vec<VoterInfo>) -> Vec<i32> {
 
 #[tokio::test]
 async fn a_voter_is_added_replaced_and_taken_away() {
-    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
     let calls = Arc::new(Calls::default());
-    let mut nodes = Vec::new();
-    for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store).await);
-    }
+    let (_stores, nodes) = three(&calls).await;
     let leads = elect(&nodes).await;
     put(&leads, "a", "1").await.unwrap();
     let fourth = |directory: u128| VoterInfo {
@@ -233,12 +237,8 @@ async fn a_voter_is_added_replaced_and_taken_away() {
 
 #[tokio::test]
 async fn nobody_becomes_a_voter_before_it_has_the_log() {
-    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
     let calls = Arc::new(Calls::default());
-    let mut nodes = Vec::new();
-    for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store).await);
-    }
+    let (_stores, nodes) = three(&calls).await;
     let leads = elect(&nodes).await;
     put(&leads, "a", "1").await.unwrap();
     let fourth = VoterInfo {
@@ -282,12 +282,8 @@ async fn nobody_becomes_a_voter_before_it_has_the_log() {
 
 #[tokio::test]
 async fn a_twin_takes_nothing_from_the_node_that_runs() {
-    let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
     let calls = Arc::new(Calls::default());
-    let mut nodes = Vec::new();
-    for (id, store) in (1..).zip(&stores) {
-        nodes.push(start(id, &calls, store).await);
-    }
+    let (_stores, nodes) = three(&calls).await;
     let leads = elect(&nodes).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let first = VoterInfo {

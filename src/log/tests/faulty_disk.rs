@@ -48,6 +48,9 @@ impl Crash {
         Crash::PowerCutKeepsSome(4),
     ];
 
+    /// All but the kill, which loses nothing.
+    pub const POWER_CUTS: &[Crash] = Crash::ALL.split_at(1).1;
+
     /// What it does to this file.
     fn of_file(self, path: &Path) -> Crash {
         let Crash::PowerCutKeepsSome(seed) = self else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::simulation::broker::{ManualClock, SimBroker, node_config};
 use super::simulation::controller::Controller;
 use crate::host::Clock;
-use crate::log::{Appended, Origin};
+use crate::log::Origin;
 use crate::metadata::{ConfigRecord, ConfigResource, ImageDelta};
 use crate::partition::flusher::Flusher;
 use crate::partition::*;
@@ -45,15 +45,17 @@ impl Alone {
         self.broker.partition(index).unwrap()
     }
 
-    fn produce(&self, index: i32) -> Appended {
+    /// Whether it is to be flushed.
+    fn produce(&self, index: i32) -> bool {
         let now = self.clock.now_ms();
         let mut builder = BatchBuilder::new();
         builder.append(now, None, Some(b"value"));
         let batch = builder.build().unwrap();
         let partition = self.partition(index);
-        partition
+        let (_, needs_flush) = partition
             .append_unflushed(batch, Origin::Client, now)
-            .unwrap()
+            .unwrap();
+        needs_flush
     }
 
     fn changes(&self, work: impl FnOnce()) -> u64 {
@@ -66,9 +68,8 @@ impl Alone {
 #[test]
 fn what_waits_for_the_disk_is_not_there_before_it_is_flushed() {
     let alone = Alone::new();
-    let appended = alone.produce(0);
+    assert!(alone.produce(0));
     let partition = alone.partition(0);
-    assert!(partition.needs_flush(&appended));
     assert_eq!(partition.high_watermark(), Offset(0));
     let (mut flushed, was_flushing) = alone.flusher.ask(partition.clone());
     assert!(!was_flushing);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ends;
 use super::simulation::broker::{DIRS, ManualClock, SimBroker, entries, node_config};
 use super::simulation::controller::{Controller, topic_id};
 use crate::host::{Clock, Disk};
@@ -86,15 +87,6 @@ impl Alone {
         self.clock.add_ms(100_000);
         self.partitions().run_deletions(self.clock.now_ms());
     }
-}
-
-fn ends(partition: &Partition) -> (i64, i64, i64) {
-    let watermarks = partition.watermarks();
-    (
-        watermarks.log_start_offset.0,
-        watermarks.high_watermark.0,
-        watermarks.log_end_offset.0,
-    )
 }
 
 #[test]

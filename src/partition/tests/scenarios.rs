@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ends;
 use super::simulation::broker::{ManualClock, SimBroker, entries, node_config};
 use super::simulation::controller::Controller;
 use crate::host::Clock;
@@ -88,15 +89,6 @@ impl Pair {
             fetcher.on_bounds(&out_of_range, Some(bounds), now, wall);
         }
     }
-}
-
-fn ends(partition: &Partition) -> (i64, i64, i64) {
-    let watermarks = partition.watermarks();
-    (
-        watermarks.log_start_offset.0,
-        watermarks.high_watermark.0,
-        watermarks.log_end_offset.0,
-    )
 }
 
 #[test]

@@ -26,16 +26,6 @@ pub struct Faults {
     is_losing: bool,
 }
 
-const POWER_CUTS: [Crash; 7] = [
-    Crash::PowerCut,
-    Crash::PowerCutKeepsNames,
-    Crash::PowerCutLeavesZeros,
-    Crash::PowerCutKeepsSome(1),
-    Crash::PowerCutKeepsSome(2),
-    Crash::PowerCutKeepsSome(3),
-    Crash::PowerCutKeepsSome(4),
-];
-
 impl Faults {
     /// Lets things go wrong for so long.
     pub async fn run(&mut self, world: &mut World, time: Duration) {
@@ -135,7 +125,8 @@ impl Faults {
                 self.later(world, 8000, Undo::Start(at));
             }
             2 | 3 if self.may_lose(world) => {
-                let crash = POWER_CUTS[world.random.below(POWER_CUTS.len() as u64) as usize];
+                let crash =
+                    Crash::POWER_CUTS[world.random.below(Crash::POWER_CUTS.len() as u64) as usize];
                 self.count(world, "power cut", &format!("{name} {crash:?}"));
                 self.is_losing = true;
                 world.nodes[at].kill(crash);
