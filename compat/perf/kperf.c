@@ -6,6 +6,7 @@
  *   consume   topic, partitions, records  from the first offset, by assignment, without a group
  *   latency   topic, partitions, rate, seconds, warm, size
  *                                         one producer and one consumer at a fixed rate
+ *   wakes     rate, seconds               nothing is sent: how late a thread is at that rate
  *   first     topic                       keeps trying until one record is acknowledged
  *
  * topics=N uses the topics NAME-0 .. NAME-(N-1), each with `partitions` partitions. spread=1 goes
@@ -306,6 +307,18 @@ static double quantile_ms(double q) {
   return (double)worst_us / 1e3;
 }
 
+static void count(long long late_ns) {
+  long long us = late_ns / 1000;
+  buckets[bucket_of((unsigned long long)us)]++;
+  received++;
+  if (us > worst_us) worst_us = us;
+}
+
+static void print_quantiles(void) {
+  printf("\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"p999_ms\": %.3f, \"max_ms\": %.3f", quantile_ms(0.5),
+         quantile_ms(0.99), quantile_ms(0.999), (double)worst_us / 1e3);
+}
+
 static void *receive(void *client) {
   while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {
     rd_kafka_message_t *message = rd_kafka_consumer_poll(client, 100);
@@ -313,12 +326,7 @@ static void *receive(void *client) {
     long long stamp_ns;
     if (!message->err && message->len >= sizeof stamp_ns) {
       memcpy(&stamp_ns, message->payload, sizeof stamp_ns);
-      if (stamp_ns >= measured_from_ns) {
-        long long us = (now_ns() - stamp_ns) / 1000;
-        buckets[bucket_of((unsigned long long)us)]++;
-        received++;
-        if (us > worst_us) worst_us = us;
-      }
+      if (stamp_ns >= measured_from_ns) count(now_ns() - stamp_ns);
     }
     rd_kafka_message_destroy(message);
   }
@@ -364,10 +372,24 @@ static void latency(void) {
   }
   __atomic_store_n(&done, 1, __ATOMIC_RELAXED);
   pthread_join(receiver, NULL);
-  printf("{\"sent\": %ld, \"received\": %lld, \"failed\": %ld, \"p50_ms\": %.3f, "
-         "\"p99_ms\": %.3f, \"p999_ms\": %.3f, \"max_ms\": %.3f, \"behind_ms\": %.3f}\n",
-         measured, received, failed, quantile_ms(0.5), quantile_ms(0.99), quantile_ms(0.999),
-         (double)worst_us / 1e3, (double)behind_ns / 1e6);
+  printf("{\"sent\": %ld, \"received\": %lld, \"failed\": %ld, ", measured, received, failed);
+  print_quantiles();
+  printf(", \"behind_ms\": %.3f}\n", (double)behind_ns / 1e6);
+}
+
+/* What the machine adds to every latency: the same sleep, and nothing to do after it. */
+static void wakes(void) {
+  double rate = number("rate", 1000), seconds = number("seconds", 15);
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  long long start = now_ns() + 1000000;
+  for (long i = 0; i < (long)(rate * seconds); i++) {
+    long long due = start + (long long)((double)i * 1e9 / rate);
+    sleep_until(due);
+    count(now_ns() - due);
+  }
+  printf("{");
+  print_quantiles();
+  printf("}\n");
 }
 
 /* The wall clock when the first record after a start is acknowledged. */
@@ -402,6 +424,7 @@ int main(int argc, char **argv) {
   else if (!strcmp(mode, "produce")) produce();
   else if (!strcmp(mode, "consume")) consume();
   else if (!strcmp(mode, "latency")) latency();
+  else if (!strcmp(mode, "wakes")) wakes();
   else if (!strcmp(mode, "first")) first();
   else die(mode, "no such mode");
   fflush(stdout);

@@ -171,6 +171,11 @@ def transactions(run):
             transactions_of(run, producers, records, run.size(2000, 10_000) // producers)
 
 
+def add_quantiles(run, label, got):
+    for metric in ["p50", "p99", "p999", "max"]:
+        run.add(label, metric.replace("p999", "p99.9"), "ms", got[f"{metric}_ms"])
+
+
 def latency_at(run, rate, partitions, seconds, linger_ms, label=None):
     label = label or f"end to end, {rate:,}/s x 1 KiB, {partitions} partitions"
     topic = run.topic(partitions)
@@ -178,8 +183,7 @@ def latency_at(run, rate, partitions, seconds, linger_ms, label=None):
         got = run.broker.kperf(
             "latency", *topic, ("rate", rate), ("seconds", seconds), ("warm", 3), ("size", 1024),
             ("P.linger.ms", linger_ms), ("P.acks", "all"))
-    for metric in ["p50", "p99", "p999", "max"]:
-        run.add(label, metric.replace("p999", "p99.9"), "ms", got[f"{metric}_ms"])
+    add_quantiles(run, label, got)
     run.add(label, "came back", "of those sent", got["received"] / max(got["sent"], 1), "more")
     if "cpu" in used:
         run.add(label, "CPU", "s in 30 s", used["cpu"] / (seconds + 3) * 30)
@@ -190,6 +194,9 @@ def latency_at(run, rate, partitions, seconds, linger_ms, label=None):
 def latency(run):
     """One producer, one consumer, 1,000 records/s, linger 0."""
     latency_at(run, 1000, 1, run.size(15, 30), 0)
+    # What no broker can be better than here: the client's own sleep, beside an idle broker.
+    late = run.broker.kperf("wakes", ("rate", 1000), ("seconds", run.size(10, 30)))
+    add_quantiles(run, "the client's timer alone, 1,000/s", late)
 
 
 @row("small")
