@@ -27,6 +27,8 @@
 #include <unistd.h>
 
 #define PAYLOADS 1000
+/* Kafka refuses a request that makes more than 10,000 partitions, topics counted with them. */
+#define PARTITIONS_PER_REQUEST 5000
 #define MAX_PAIRS 64
 #define SUB_BUCKETS 64 /* per power of two: 1.6 % of the value */
 #define BUCKETS (40 * SUB_BUCKETS)
@@ -154,6 +156,45 @@ static void check_topics(const rd_kafka_topic_result_t **results, size_t count) 
           rd_kafka_err2str(rd_kafka_topic_result_error(results[i])));
 }
 
+static rd_kafka_event_t *answer_of(rd_kafka_queue_t *queue) {
+  rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 150000);
+  if (!event) die("topics", "no answer");
+  if (rd_kafka_event_error(event)) die("topics", rd_kafka_event_error_string(event));
+  return event;
+}
+
+static void create_some(rd_kafka_t *client, rd_kafka_AdminOptions_t *options,
+                        rd_kafka_queue_t *queue, int from, int count) {
+  char error[512];
+  rd_kafka_NewTopic_t **topics = calloc(count, sizeof *topics);
+  for (int t = 0; t < count; t++) {
+    int partitions = (int)number("partitions", 1);
+    topics[t] = rd_kafka_NewTopic_new(topic_name(from + t), partitions, 1, error, sizeof error);
+    if (!topics[t]) die(topic_name(from + t), error);
+    for (int i = 0; i < pair_count; i++)
+      if (!strncmp(pairs[i].key, "config.", 7))
+        rd_kafka_NewTopic_set_config(topics[t], pairs[i].key + 7, pairs[i].value);
+  }
+  rd_kafka_CreateTopics(client, topics, count, options, queue);
+  size_t answered;
+  const rd_kafka_CreateTopics_result_t *result =
+      rd_kafka_event_CreateTopics_result(answer_of(queue));
+  const rd_kafka_topic_result_t **results = rd_kafka_CreateTopics_result_topics(result, &answered);
+  check_topics(results, answered);
+}
+
+static void delete_some(rd_kafka_t *client, rd_kafka_AdminOptions_t *options,
+                        rd_kafka_queue_t *queue, int from, int count) {
+  rd_kafka_DeleteTopic_t **topics = calloc(count, sizeof *topics);
+  for (int t = 0; t < count; t++) topics[t] = rd_kafka_DeleteTopic_new(topic_name(from + t));
+  rd_kafka_DeleteTopics(client, topics, count, options, queue);
+  size_t answered;
+  const rd_kafka_DeleteTopics_result_t *result =
+      rd_kafka_event_DeleteTopics_result(answer_of(queue));
+  const rd_kafka_topic_result_t **results = rd_kafka_DeleteTopics_result_topics(result, &answered);
+  check_topics(results, answered);
+}
+
 static void create_or_delete(int create) {
   char error[512];
   int count = topic_count(), partitions = (int)number("partitions", 1);
@@ -163,34 +204,12 @@ static void create_or_delete(int create) {
       client, create ? RD_KAFKA_ADMIN_OP_CREATETOPICS : RD_KAFKA_ADMIN_OP_DELETETOPICS);
   rd_kafka_AdminOptions_set_request_timeout(options, 120000, error, sizeof error);
   long long start = now_ns();
-  rd_kafka_event_t *event;
-  if (create) {
-    rd_kafka_NewTopic_t **topics = calloc(count, sizeof *topics);
-    for (int t = 0; t < count; t++) {
-      topics[t] = rd_kafka_NewTopic_new(topic_name(t), partitions, 1, error, sizeof error);
-      if (!topics[t]) die(topic_name(t), error);
-      for (int i = 0; i < pair_count; i++)
-        if (!strncmp(pairs[i].key, "config.", 7))
-          rd_kafka_NewTopic_set_config(topics[t], pairs[i].key + 7, pairs[i].value);
-    }
-    rd_kafka_CreateTopics(client, topics, count, options, queue);
-  } else {
-    rd_kafka_DeleteTopic_t **topics = calloc(count, sizeof *topics);
-    for (int t = 0; t < count; t++) topics[t] = rd_kafka_DeleteTopic_new(topic_name(t));
-    rd_kafka_DeleteTopics(client, topics, count, options, queue);
+  int at_once = PARTITIONS_PER_REQUEST > partitions ? PARTITIONS_PER_REQUEST / partitions : 1;
+  for (int from = 0; from < count; from += at_once) {
+    int some = count - from < at_once ? count - from : at_once;
+    (create ? create_some : delete_some)(client, options, queue, from, some);
   }
-  event = rd_kafka_queue_poll(queue, 150000);
-  if (!event) die("topics", "no answer");
-  if (rd_kafka_event_error(event)) die("topics", rd_kafka_event_error_string(event));
-  size_t results;
-  if (create) {
-    const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(event);
-    check_topics(rd_kafka_CreateTopics_result_topics(result, &results), results);
-    wait_led(client, partitions);
-  } else {
-    const rd_kafka_DeleteTopics_result_t *result = rd_kafka_event_DeleteTopics_result(event);
-    check_topics(rd_kafka_DeleteTopics_result_topics(result, &results), results);
-  }
+  if (create) wait_led(client, partitions);
   printf("{\"seconds\": %.4f}\n", (now_ns() - start) / 1e9);
 }
 
