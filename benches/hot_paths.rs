@@ -122,6 +122,7 @@ fn logs(count: i32) -> Fixture {
     });
     let options = LoadOptions {
         now: NOW,
+        file_delete_delay_ms: 0,
         threads: 1,
         config_of: &|_| config.clone(),
     };

@@ -3,15 +3,17 @@
 use kafka_protocol::messages::broker_heartbeat_request::BrokerHeartbeatRequest;
 use kafka_protocol::messages::broker_heartbeat_response::BrokerHeartbeatResponse;
 
+use super::Node;
 use super::codec::Handled;
 use super::context::Context;
 use super::error::of_quorum;
 use super::rules;
 use crate::config::NodeConfig;
 use crate::metadata::planners::{
-    check_broker_epoch, plan_controlled_shutdown, plan_fence_broker, plan_unfence_broker,
+    check_broker_epoch, plan_controlled_shutdown, plan_directories_offline, plan_fence_broker,
+    plan_unfence_broker,
 };
-use crate::metadata::{BrokerEpoch, MetadataImage, Plan, PlanError};
+use crate::metadata::{BrokerEpoch, DirectoryId, MetadataImage, Plan, PlanError};
 use crate::types::{BrokerId, ErrorCode};
 
 pub fn handle(
@@ -45,6 +47,11 @@ async fn beat(
     let now = node.clock.monotonic();
     node.sessions.lock().heard(broker, epoch, connection, now);
     let known = image.broker(broker).ok_or(ErrorCode::StaleBrokerEpoch)?;
+    let offline = request.offline_log_dirs.iter().map(|id| DirectoryId(*id));
+    let offline: Vec<DirectoryId> = offline.collect();
+    if known.log_dirs.iter().any(|dir| offline.contains(dir)) {
+        node.directories_offline(broker, epoch, offline).await?;
+    }
     // The entry of its registration is the least that it must have seen.
     let is_caught_up = request.current_metadata_offset >= epoch.0;
     let change = if request.want_fence {
@@ -67,6 +74,31 @@ async fn beat(
         .with_is_caught_up(is_caught_up)
         .with_is_fenced(is_fenced)
         .with_should_shut_down(request.want_shut_down))
+}
+
+impl Node {
+    /// Directories of a broker have failed: others lead what it led there.
+    pub async fn directories_offline(
+        &self,
+        broker: BrokerId,
+        epoch: BrokerEpoch,
+        offline: Vec<DirectoryId>,
+    ) -> Result<(), ErrorCode> {
+        let count = offline.len();
+        let config = self.config();
+        let planned = self.submit(move |image| {
+            let rules = rules::of_image(&config, image);
+            plan_directories_offline(image, broker, epoch, &offline, &rules)
+        });
+        let planned = planned.await.map_err(|error| of_quorum(&error))?;
+        planned.map_err(|error| error.code)?;
+        tracing::warn!(
+            broker = broker.0,
+            count,
+            "log directories of the broker are offline"
+        );
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -68,11 +68,17 @@ pub async fn heartbeat(
     want_shut_down: bool,
     time: Duration,
 ) -> Result<Beat, LifecycleError> {
+    let offline = node
+        .partitions
+        .offline_directories()
+        .into_iter()
+        .map(|dir| dir.0);
     let request = BrokerHeartbeatRequest::default()
         .with_broker_id(node.broker_id.0.into())
         .with_broker_epoch(epoch.0)
         .with_current_metadata_offset(node.partitions.applied().0)
-        .with_want_shut_down(want_shut_down);
+        .with_want_shut_down(want_shut_down)
+        .with_offline_log_dirs(offline.collect());
     let answer = channel.call(&request, time).await?;
     check(answer.error_code)?;
     Ok(Beat {

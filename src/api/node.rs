@@ -166,7 +166,7 @@ impl Node {
         let registered = topic.and_then(|topic| topic.partitions.get(partition));
         match registered {
             None => Err(ErrorCode::UnknownTopicOrPartition),
-            Some(registered) if registered.replicas.contains(&self.broker_id) => {
+            Some(registered) if registered.leader == self.broker_id => {
                 // Its log could not be opened.
                 Err(ErrorCode::KafkaStorageError)
             }

@@ -87,7 +87,7 @@ pub fn partition(
         .replicas
         .iter()
         .copied()
-        .filter(|replica| !reachable(*replica))
+        .filter(|replica| !reachable(*replica) || !image.has_directory(*replica, partition))
         .collect();
     PartitionView {
         error,

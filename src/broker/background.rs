@@ -251,8 +251,7 @@ async fn flush_rolled(node: Arc<Node>, mut rolled: mpsc::UnboundedReceiver<Arc<L
 }
 
 fn write_recovery_points(node: &Node) {
-    let dirs = node.partitions.log_dirs().iter();
-    for dir in dirs.filter(|dir| dir.offline_reason().is_none()) {
+    for dir in node.partitions.working_dirs() {
         if let Err(error) = dir.write_recovery_points() {
             tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
         }
@@ -382,10 +381,7 @@ fn apply_retention(node: &Node) {
 /// Flushes what was appended and writes the checkpoints, so that a crash leaves little to recover.
 fn checkpoint(node: &Node) {
     write_high_watermarks(&node.partitions);
-    for dir in node.partitions.log_dirs() {
-        if dir.offline_reason().is_some() {
-            continue;
-        }
+    for dir in node.partitions.working_dirs() {
         if let Err(error) = dir.checkpoint(0) {
             tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
         }
@@ -393,7 +389,7 @@ fn checkpoint(node: &Node) {
 }
 
 pub fn write_high_watermarks(partitions: &Partitions) {
-    for dir in partitions.log_dirs() {
+    for dir in partitions.working_dirs() {
         if let Err(error) = partitions.write_high_watermarks(dir) {
             tracing::error!(dir = %dir.path().display(), "checkpoint failed: {error}");
         }

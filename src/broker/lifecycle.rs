@@ -8,7 +8,8 @@
 //!
 //! 1. Heartbeats have a connection of their own. The controller takes its end for the end of the
 //!    process, so a new controller is spoken to at once, not at the next beat.
-//! 2. The epoch is that of the registration. When the controller does not know it any more, the
+//! 2. A log directory that fails is told of at once, and again with each beat.
+//! 3. The epoch is that of the registration. When the controller does not know it any more, the
 //!    broker registers again.
 
 use std::sync::Arc;
@@ -211,23 +212,27 @@ async fn beat(
     let interval = heartbeat_interval(&node.config());
     let mut next = node.clock.monotonic() + interval;
     let mut led_by = node.quorum.leader_and_term();
+    let mut offline_told = 0;
     loop {
         tokio::time::sleep(LOOK.min(interval)).await;
         let now = node.clock.monotonic();
         let leads = node.quorum.leader_and_term();
-        if now < next && leads == led_by {
+        let offline = node.partitions.offline_directories().len();
+        if now < next && leads == led_by && offline == offline_told {
             continue;
         }
         let current = BrokerEpoch(epoch.load(Ordering::SeqCst));
         match heartbeat(&node, &channel, current, false, interval.max(ANSWER_MAX)).await {
             Ok(beat) => {
                 led_by = leads;
+                offline_told = offline;
                 next = now + if beat.is_fenced { SOON } else { interval };
             }
             Err(LifecycleError::Refused(ErrorCode::StaleBrokerEpoch)) => {
                 tracing::warn!("the controller does not know this broker's epoch");
                 let again = RegisterBroker {
                     previous_broker_epoch: current,
+                    log_dirs: node.partitions.online_directories(),
                     ..request.clone()
                 };
                 let time = Duration::from_secs(10);

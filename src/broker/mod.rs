@@ -12,6 +12,7 @@
 
 mod advertised;
 mod background;
+mod directories;
 mod elections;
 mod error;
 mod kafka_directory;

@@ -1,15 +1,12 @@
 //! How the cluster knows this broker: its registration, made anew at each start.
 
-use std::sync::Arc;
-
 use super::StartError;
 use crate::api::{Node, rules_of_image};
 use crate::config::{self, NodeConfig};
 use crate::host::random;
-use crate::log::LogDir;
 use crate::metadata::planners::{RegisterBroker, plan_register_broker, plan_unfence_broker};
 use crate::metadata::{
-    BrokerEndpoint, BrokerEpoch, BrokerFeature, DirectoryId, SUPPORTED_FEATURES, SecurityProtocol,
+    BrokerEndpoint, BrokerEpoch, BrokerFeature, SUPPORTED_FEATURES, SecurityProtocol,
 };
 use crate::types::BrokerId;
 
@@ -64,13 +61,7 @@ pub fn registration(
     node: &Node,
     end_points: Vec<BrokerEndpoint>,
     previous_broker_epoch: BrokerEpoch,
-    log_dirs: &[Arc<LogDir>],
-) -> Result<RegisterBroker, StartError> {
-    let mut directories = Vec::new();
-    for dir in log_dirs {
-        let meta = dir.meta_properties()?;
-        directories.extend(meta.and_then(|meta| meta.directory_id).map(DirectoryId));
-    }
+) -> RegisterBroker {
     let features = SUPPORTED_FEATURES.iter().map(|feature| BrokerFeature {
         name: feature.name.into(),
         min_supported_version: feature.min_version,
@@ -78,16 +69,16 @@ pub fn registration(
     });
     let config = node.config();
     let rack = config.broker.identity.broker_rack.as_deref();
-    Ok(RegisterBroker {
+    RegisterBroker {
         broker_id: node.broker_id,
         cluster_id: node.quorum.cluster_id().clone(),
         incarnation_id: random::uuid(),
         end_points,
         features: features.collect(),
         rack: rack.map(Into::into),
-        log_dirs: directories,
+        log_dirs: node.partitions.online_directories(),
         previous_broker_epoch,
-    })
+    }
 }
 
 /// Registers the broker of a node that is alone. It is fenced until [`unfence`].

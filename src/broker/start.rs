@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
+use super::directories;
 use super::elections::start_elections;
 use super::kafka_directory;
 use super::lifecycle::{Lifecycle, start_controller};
@@ -44,7 +45,8 @@ pub struct Broker {
     background: Background,
     /// `None`: this node is no broker, or alone.
     lifecycle: Option<Lifecycle>,
-    all_offline: watch::Receiver<bool>,
+    /// How many log directories work.
+    working_dirs: watch::Receiver<usize>,
 }
 
 /// What a node that is ready has to tell.
@@ -163,7 +165,7 @@ impl Broker {
         let mut epoch = BrokerEpoch::NONE;
         let mut lifecycle = None;
         if is_broker {
-            let request = registration(&node, advertised.clone(), clean_stop, &storage.log_dirs)?;
+            let request = registration(&node, advertised.clone(), clean_stop);
             if node.quorum.has_other_nodes() {
                 let started = Lifecycle::start(&node, lifecycle_channel, request, &stopping);
                 let (alive, registered) = started.await?;
@@ -172,6 +174,7 @@ impl Broker {
                 register(&node, request).await?;
                 epoch = unfence(&node).await?;
             }
+            directories::start(&node, lifecycle.is_some(), &storage.working, &stopping);
         }
         let settings = listener_settings(&node.config(), connections_max, &stopping);
         let bound_addresses = bound.addresses.clone();
@@ -196,7 +199,7 @@ impl Broker {
                 listeners,
                 background,
                 lifecycle,
-                all_offline: storage.all_offline,
+                working_dirs: storage.working,
             },
             ready,
         ))
@@ -205,10 +208,10 @@ impl Broker {
     /// Returns when the node can no longer serve: its metadata store has failed, or its last log
     /// directory.
     pub async fn failed(&self) -> StartError {
-        let mut all_offline = self.all_offline.clone();
+        let mut working = self.working_dirs.clone();
         tokio::select! {
             error = self.node.quorum.stopped() => error.into(),
-            _ = all_offline.wait_for(|all| *all) => StartError::NoLogDir,
+            _ = working.wait_for(|count| *count == 0) => StartError::NoLogDir,
         }
     }
 
@@ -227,7 +230,7 @@ impl Broker {
         let epoch = self.lifecycle.as_ref().map_or(self.epoch, Lifecycle::epoch);
         let closed = tasks::spawn_blocking(move || {
             write_high_watermarks(&node.partitions);
-            for dir in node.partitions.log_dirs() {
+            for dir in node.partitions.working_dirs() {
                 if let Err(error) = dir.close(epoch.0) {
                     tracing::error!(dir = %dir.path().display(), "not stopped cleanly: {error}");
                 }

@@ -1,8 +1,10 @@
 //! The directories of a node: locked, formatted when new, refused when they belong to another.
+//!
+//! A log directory that cannot be used is offline from the start, and the others serve, as long as
+//! it is not the one that holds the metadata and one other works.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -12,7 +14,7 @@ use crate::config::NodeConfig;
 use crate::host::{Host, KeyValue, random};
 use crate::log::{FileCache, LogDir, LogDirError, MetaProperties};
 use crate::quorum::Quorum;
-use crate::types::BrokerId;
+use crate::types::{BrokerId, with_causes};
 
 /// The part of a log directory that holds the metadata: Kafka's own, and this node's within it.
 /// Kafka leaves entries that it does not know alone.
@@ -47,8 +49,8 @@ pub struct Storage {
     pub metadata_directory_id: Option<Uuid>,
     /// What the directories say about whose they are; for new ones what the configuration says.
     pub cluster_id: Option<String>,
-    /// Becomes true when no log directory works any more.
-    pub all_offline: watch::Receiver<bool>,
+    /// How many log directories work.
+    pub working: watch::Receiver<usize>,
 }
 
 /// Opens and locks everything under `log.dirs` and `metadata.log.dir`.
@@ -62,22 +64,39 @@ pub fn open(
     let files = Arc::new(FileCache::new(open_files_max));
     let mut log_dirs = Vec::new();
     let mut cluster_id: Option<(PathBuf, String)> = None;
+    let metadata_dir = metadata_dir(config);
+    let mut unusable = None;
     for path in config.broker.log_dirs() {
-        let dir = LogDir::open(host.disk.clone(), Path::new(path), files.clone())?;
+        let path = Path::new(path);
+        let has_metadata = config.broker.is_controller() && path == metadata_dir;
+        let (dir, meta) = match open_log_dir(host, path, &files) {
+            Err(error @ LogDirError::Storage(_)) if !has_metadata => {
+                let (disk, reason) = (host.disk.clone(), with_causes(&error));
+                let dir = LogDir::unusable(disk, path, files.clone(), &reason);
+                unusable.get_or_insert(error);
+                (dir, None)
+            }
+            opened => opened?,
+        };
         let reserve_bytes = config.broker.log.klamm_log_dir_reserve_bytes;
         dir.set_reserve_bytes(reserve_bytes.max(0) as u64);
-        if let Some(meta) = dir.meta_properties()? {
+        if let Some(meta) = meta {
             check_node(&dir, &meta, node_id)?;
             check_cluster(&dir, &meta, &cluster_id)?;
             cluster_id.get_or_insert((dir.path().to_owned(), meta.cluster_id));
         }
         log_dirs.push(Arc::new(dir));
     }
+    if let Some(error) = unusable
+        && !log_dirs.iter().any(works)
+    {
+        return Err(error.into());
+    }
     check_wanted(config, &cluster_id)?;
-    let metadata_dir = metadata_dir(config);
     let kafka_metadata = metadata_dir.join(KAFKA_METADATA_DIR);
     let metadata_path = kafka_metadata.join(METADATA_DIR);
-    let of_metadata = log_dirs.iter().find(|dir| dir.path() == metadata_dir);
+    let mut working = log_dirs.iter().filter(|dir| works(dir));
+    let of_metadata = working.find(|dir| dir.path() == metadata_dir);
     let meta = of_metadata.map(|dir| dir.meta_properties()).transpose()?;
     let metadata_directory_id = meta.flatten().and_then(|meta| meta.directory_id);
     let store = |source| StartError::Store {
@@ -91,7 +110,7 @@ pub fn open(
         None
     };
     Ok(Storage {
-        all_offline: watch_offline(&log_dirs),
+        working: watch_working(&log_dirs),
         log_dirs,
         metadata,
         kafka_metadata,
@@ -102,18 +121,30 @@ pub fn open(
     })
 }
 
-fn watch_offline(log_dirs: &[Arc<LogDir>]) -> watch::Receiver<bool> {
-    let (sender, all_offline) = watch::channel(false);
-    let working = Arc::new(AtomicUsize::new(log_dirs.len()));
+/// The directory, and what it says of itself.
+fn open_log_dir(
+    host: &Host,
+    path: &Path,
+    files: &Arc<FileCache>,
+) -> Result<(LogDir, Option<MetaProperties>), LogDirError> {
+    let dir = LogDir::open(host.disk.clone(), path, files.clone())?;
+    let meta = dir.meta_properties()?;
+    Ok((dir, meta))
+}
+
+fn works(dir: &Arc<LogDir>) -> bool {
+    dir.offline_reason().is_none()
+}
+
+fn watch_working(log_dirs: &[Arc<LogDir>]) -> watch::Receiver<usize> {
+    let count = log_dirs.iter().filter(|dir| works(dir)).count();
+    let (sender, working) = watch::channel(count);
+    let sender = Arc::new(sender);
     for dir in log_dirs {
-        let (sender, working) = (sender.clone(), working.clone());
-        dir.on_offline(move || {
-            if working.fetch_sub(1, Ordering::SeqCst) == 1 {
-                sender.send_replace(true);
-            }
-        });
+        let sender = sender.clone();
+        dir.on_offline(move || sender.send_modify(|working| *working -= 1));
     }
-    all_offline
+    working
 }
 
 fn metadata_dir(config: &NodeConfig) -> &Path {
@@ -128,28 +159,35 @@ pub fn format_new(
     config: &NodeConfig,
     quorum: &Quorum,
 ) -> Result<(), LogDirError> {
-    let (cluster_id, node_id) = (quorum.cluster_id(), quorum.node_id());
-    for dir in log_dirs {
-        // Kafka wrote none before directories had ids.
-        let has_id = dir
-            .meta_properties()?
-            .is_some_and(|meta| meta.directory_id.is_some());
-        if !has_id {
-            let of_voter = dir.path() == metadata_dir(config) && !quorum.directory_id().is_nil();
-            let directory_id = match of_voter {
-                true => quorum.directory_id(),
-                false => random::uuid(),
-            };
-            let directory_id = Some(directory_id);
-            let cluster_id = cluster_id.to_string();
-            dir.format(&MetaProperties {
-                cluster_id,
-                node_id,
-                directory_id,
-            })?;
-            tracing::info!(dir = %dir.path().display(), "formatted");
+    for dir in log_dirs.iter().filter(|dir| works(dir)) {
+        let has_metadata = dir.path() == metadata_dir(config);
+        let directory_id = match has_metadata && !quorum.directory_id().is_nil() {
+            true => quorum.directory_id(),
+            false => random::uuid(),
+        };
+        let Err(error) = format_if_new(dir, quorum, directory_id) else {
+            continue;
+        };
+        dir.fail(&with_causes(&error));
+        if has_metadata || !log_dirs.iter().any(works) {
+            return Err(error);
         }
     }
+    Ok(())
+}
+
+fn format_if_new(dir: &LogDir, quorum: &Quorum, directory_id: Uuid) -> Result<(), LogDirError> {
+    // Kafka wrote none before directories had ids.
+    let meta = dir.meta_properties()?;
+    if meta.is_some_and(|meta| meta.directory_id.is_some()) {
+        return Ok(());
+    }
+    dir.format(&MetaProperties {
+        cluster_id: quorum.cluster_id().to_string(),
+        node_id: quorum.node_id(),
+        directory_id: Some(directory_id),
+    })?;
+    tracing::info!(dir = %dir.path().display(), "formatted");
     Ok(())
 }
 
@@ -241,5 +279,37 @@ mod tests {
         let advice = error.advice().unwrap();
         assert!(advice.contains("set it to A"), "{advice}");
         assert!(advice.contains("log.dirs"), "{advice}");
+    }
+
+    fn config_of(dirs: &[&Path]) -> NodeConfig {
+        let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy()).collect();
+        let (config, _) = NodeConfig::load(Sources {
+            environment: environment_properties([("KAFKA_LOG_DIRS", &*dirs.join(","))]),
+            ..Sources::default()
+        })
+        .unwrap();
+        config
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_used_is_offline_unless_it_has_to_work() {
+        let temporary = tempfile::tempdir().unwrap();
+        let [good, file, other] = ["good", "file", "other"].map(|n| temporary.path().join(n));
+        let mode = crate::host::OpenMode::Create;
+        Host::real().disk.open(&file, mode).unwrap();
+        let open = |dirs: &[&Path]| open(&Host::real(), &config_of(dirs), BrokerId(1), 1024);
+        let storage = open(&[&good, &file, &other]).unwrap();
+        let reasons = storage.log_dirs.iter().map(|dir| dir.offline_reason());
+        let reasons: Vec<_> = reasons.collect();
+        assert!(matches!(&reasons[..], [None, Some(_), None]), "{reasons:?}");
+        assert_eq!(*storage.working.borrow(), 2);
+        storage.log_dirs[2].fail("for a test");
+        assert_eq!(*storage.working.borrow(), 1);
+        drop(storage);
+        // The first one has the metadata.
+        let error = open(&[&file, &good]).err().unwrap();
+        assert!(matches!(error, StartError::LogDir(_)), "{error}");
+        let error = open(&[&file]).err().unwrap();
+        assert!(matches!(error, StartError::LogDir(_)), "{error}");
     }
 }

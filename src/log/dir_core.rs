@@ -116,23 +116,24 @@ impl DirCore {
     ) -> Result<T, LogError> {
         self.check_online()?;
         change().map_err(|source| {
-            let reason = format!("cannot {operation} {}: {source}", path.display());
-            tracing::error!(
-                "log directory {} goes offline: {reason}",
-                self.path.display()
-            );
-            // Only the first reason counts.
-            if self.offline.set(reason).is_ok()
-                && let Some(on_offline) = self.on_offline.get()
-            {
-                on_offline();
-            }
+            self.go_offline(format!("cannot {operation} {}: {source}", path.display()));
             LogError::Io {
                 operation,
                 path: path.to_owned(),
                 source,
             }
         })
+    }
+
+    /// Only the first reason counts.
+    pub fn go_offline(&self, reason: String) {
+        let dir = self.path.display();
+        tracing::error!("log directory {dir} goes offline: {reason}");
+        if self.offline.set(reason).is_ok()
+            && let Some(on_offline) = self.on_offline.get()
+        {
+            on_offline();
+        }
     }
 
     pub fn check_room(&self, bytes: u64) -> Result<(), LogError> {
@@ -183,6 +184,12 @@ impl DirCore {
     pub fn remove_if_there(&self, path: &Path) -> Result<(), LogError> {
         self.change("remove", path, || {
             absent_is_fine(self.disk.remove_file(path))
+        })
+    }
+
+    pub fn remove_dir_if_there(&self, path: &Path) -> Result<(), LogError> {
+        self.change("remove", path, || {
+            absent_is_fine(self.disk.remove_dir_all(path))
         })
     }
 

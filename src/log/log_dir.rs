@@ -17,12 +17,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use crate::host::disk::DirLock;
-use crate::host::{Disk, Space, in_parallel, random};
+use crate::host::{Disk, in_parallel, random};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
 use super::checkpoint;
@@ -31,9 +33,10 @@ use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
+use super::listing::Listing;
 use super::log::{Deletion, Log};
 use super::meta_properties::{self, MetaProperties};
-use super::names::{self, DirName};
+use super::names;
 use super::partition_dir::PartitionDir;
 use super::partition_metadata;
 use super::recovery::{self, Effort, Opening};
@@ -57,6 +60,8 @@ pub enum LogDirError {
 /// What `LogDir::load` has to know.
 pub struct LoadOptions<'a> {
     pub now: TimestampMs,
+    /// `file.delete.delay.ms` of the node: as in Kafka it begins anew with the start.
+    pub file_delete_delay_ms: i64,
     /// `num.recovery.threads.per.data.dir`
     pub threads: usize,
     pub config_of: &'a (dyn Fn(&TopicPartition) -> Arc<LogConfig> + Sync),
@@ -82,17 +87,20 @@ pub struct LoadReport {
     pub clean_stop: Option<i64>,
     /// By name.
     pub partitions: Vec<Loaded>,
+    /// What was deleted before and is to be removed: no start waits for that.
+    pub deletions: Vec<Deletion>,
     /// Entries that are no partition and were left alone.
     pub ignored: Vec<String>,
 }
 
-/// A partition's directory; of a future log with its name.
-type Place = (TopicPartition, Option<String>);
-
 /// One entry of `log.dirs`, locked by this process.
 pub struct LogDir {
     pub(super) core: Arc<DirCore>,
-    _lock: Box<dyn DirLock>,
+    /// `None`: it could not be used when it was opened.
+    _lock: Option<Box<dyn DirLock>>,
+    id: OnceLock<Uuid>,
+    /// It got its id from this process.
+    is_fresh: AtomicBool,
 }
 
 impl LogDir {
@@ -114,8 +122,32 @@ impl LogDir {
         };
         Ok(LogDir {
             core: Arc::new(core),
-            _lock: lock,
+            _lock: Some(lock),
+            id: OnceLock::new(),
+            is_fresh: AtomicBool::new(false),
         })
+    }
+
+    /// One that cannot be used, and is named all the same where directories are described.
+    pub fn unusable(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        files: Arc<FileCache>,
+        reason: &str,
+    ) -> LogDir {
+        let core = DirCore::new(disk, files, path);
+        core.go_offline(reason.to_owned());
+        LogDir {
+            core: Arc::new(core),
+            _lock: None,
+            id: OnceLock::new(),
+            is_fresh: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes it offline for what its user has met.
+    pub fn fail(&self, reason: &str) {
+        self.core.go_offline(reason.to_owned());
     }
 
     pub fn path(&self) -> &Path {
@@ -129,7 +161,12 @@ impl LogDir {
             return Ok(None);
         };
         match MetaProperties::parse(&content) {
-            Ok(meta) => Ok(Some(meta)),
+            Ok(meta) => {
+                if let Some(id) = meta.directory_id {
+                    let _ = self.id.set(id);
+                }
+                Ok(Some(meta))
+            }
             Err(reason) => Err(LogDirError::Meta { path, reason }),
         }
     }
@@ -137,7 +174,23 @@ impl LogDir {
     /// Writes `meta.properties`.
     pub fn format(&self, meta: &MetaProperties) -> Result<(), LogDirError> {
         let path = self.core.path.join(meta_properties::FILE);
-        Ok(self.core.replace(&path, meta.to_text().as_bytes())?)
+        self.core.replace(&path, meta.to_text().as_bytes())?;
+        if let Some(id) = meta.directory_id
+            && self.id.set(id).is_ok()
+        {
+            self.is_fresh.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// By which the cluster knows it; `None` before it was formatted or read.
+    pub fn id(&self) -> Option<Uuid> {
+        self.id.get().copied()
+    }
+
+    /// Whether it has had its id only since this start.
+    pub fn is_fresh(&self) -> bool {
+        self.is_fresh.load(Ordering::Relaxed)
     }
 
     /// Opens every partition; after a crash recovers what was not flushed. `each` partition that
@@ -148,7 +201,12 @@ impl LogDir {
         let log_starts = self.read_checkpoint(checkpoint::LOG_START)?;
         let high_watermarks = self.read_checkpoint(checkpoint::REPLICATION)?;
         let clean_points = self.read_checkpoint(checkpoint::CLEANER)?;
-        let (partitions, ignored) = self.partitions()?;
+        let due = TimestampMs(options.now.0.saturating_add(options.file_delete_delay_ms));
+        let Listing {
+            partitions,
+            deletions,
+            ignored,
+        } = Listing::read(&self.core, due)?;
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
         };
@@ -195,6 +253,7 @@ impl LogDir {
         Ok(LoadReport {
             clean_stop,
             partitions: report,
+            deletions,
             ignored,
         })
     }
@@ -237,47 +296,6 @@ impl LogDir {
             tracing::warn!("{} cannot be read and is not used", path.display());
             BTreeMap::new()
         }))
-    }
-
-    /// The partitions that are here, of future ones with the name, and what else is. What was
-    /// deleted goes for good.
-    fn partitions(&self) -> Result<(Vec<Place>, Vec<String>), LogError> {
-        let path = &self.core.path;
-        let entries = self.core.disk.list(path);
-        let entries = entries.map_err(|e| self.core.read_failed(path, e))?;
-        let mut partitions = Vec::new();
-        let mut futures = BTreeMap::new();
-        let mut ignored = Vec::new();
-        for entry in entries.into_iter().filter(|e| e.is_dir) {
-            match DirName::parse(&entry.name) {
-                DirName::Partition(partition) => partitions.push((partition, None)),
-                DirName::Delete => self.remove_dir(&path.join(&entry.name))?,
-                DirName::Future(partition) => {
-                    if let Some(second) = futures.insert(partition, entry.name) {
-                        self.remove_dir(&path.join(second))?;
-                    }
-                }
-                DirName::Stray | DirName::Foreign => ignored.push(entry.name),
-            }
-        }
-        for (place, _) in &partitions {
-            if let Some(name) = futures.remove(place) {
-                // There is nothing to move.
-                self.remove_dir(&path.join(name))?;
-            }
-        }
-        let futures = futures.into_iter().map(|(place, name)| (place, Some(name)));
-        partitions.extend(futures);
-        Ok((partitions, ignored))
-    }
-
-    fn remove_dir(&self, path: &Path) -> Result<(), LogError> {
-        self.core.change("remove", path, || {
-            match self.core.disk.remove_dir_all(path) {
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                other => other,
-            }
-        })
     }
 
     fn open_log(&self, dir: PartitionDir, mut opening: Opening) -> Result<(Log, Effort), LogError> {
@@ -462,7 +480,7 @@ impl LogDir {
             if path.extension().is_some_and(|e| e == "deleted") {
                 self.core.remove_if_there(path)?;
             } else {
-                self.remove_dir(path)?;
+                self.core.remove_dir_if_there(path)?;
             }
         }
         Ok(())
@@ -532,17 +550,6 @@ impl LogDir {
     /// Calls `then` when the directory goes offline.
     pub fn on_offline(&self, then: impl Fn() + Send + Sync + 'static) {
         self.core.on_offline(Box::new(then));
-    }
-
-    /// What producers may not use of the file system.
-    pub fn set_reserve_bytes(&self, reserve_bytes: u64) {
-        self.core.room.set_reserve_bytes(reserve_bytes);
-    }
-
-    pub fn space(&self) -> Result<Space, LogError> {
-        let path = &self.core.path;
-        let space = self.core.disk.space(path);
-        space.map_err(|e| self.core.read_failed(path, e))
     }
 
     /// Clean stop: closes every log, writes the checkpoints and, last, the marker.

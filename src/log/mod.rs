@@ -21,6 +21,7 @@ mod flush;
 mod flush_many;
 mod future;
 mod inventory;
+mod listing;
 #[allow(clippy::module_inception)]
 mod log;
 mod log_dir;

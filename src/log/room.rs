@@ -9,7 +9,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use crate::host::Disk;
+use super::error::LogError;
+use super::log_dir::LogDir;
+use crate::host::{Disk, Space};
 
 /// Between two looks, others may write to the file system too.
 const LOOK_BYTES: u64 = 8 << 20;
@@ -67,5 +69,17 @@ impl Room {
                 "log directory {dir} has only {available_bytes} bytes left: producers are refused"
             ),
         }
+    }
+}
+impl LogDir {
+    /// What producers may not use of the file system.
+    pub fn set_reserve_bytes(&self, reserve_bytes: u64) {
+        self.core.room.set_reserve_bytes(reserve_bytes);
+    }
+
+    pub fn space(&self) -> Result<Space, LogError> {
+        let path = &self.core.path;
+        let space = self.core.disk.space(path);
+        space.map_err(|e| self.core.read_failed(path, e))
     }
 }

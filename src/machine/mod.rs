@@ -5,5 +5,6 @@ pub mod byte_rate;
 pub mod fetch_session;
 pub mod fetch_session_client;
 pub mod group;
+pub mod replica_place;
 pub mod replica_set;
 pub mod transaction;

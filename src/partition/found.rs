@@ -62,6 +62,13 @@ impl FoundLogs {
         Some(claimed)
     }
 
+    /// Whether there is a log of this topic's partition.
+    pub fn has(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> bool {
+        let by_name = self.0.lock();
+        let mut of_name = by_name.get(topic_partition).into_iter().flatten();
+        of_name.any(|found| found.log.topic_id() == topic_id)
+    }
+
     /// All that is left of a name.
     pub fn take_rest(&self, topic_partition: &TopicPartition) -> Vec<Found> {
         self.0.lock().remove(topic_partition).unwrap_or_default()

@@ -253,9 +253,17 @@ impl Partition {
     pub fn check_leader(&self, current_leader_epoch: i32) -> Result<(), ErrorCode> {
         let leadership = self.leadership.load();
         if leadership.leader != self.surroundings.this_broker {
-            return Err(ErrorCode::NotLeaderOrFollower);
+            return Err(self.not_here());
         }
         check_epoch(current_leader_epoch, leadership.leader_epoch)
+    }
+
+    /// Why this broker does not serve it: it does not lead, or its directory has failed.
+    fn not_here(&self) -> ErrorCode {
+        match self.log_dir.load().offline_reason() {
+            None => ErrorCode::NotLeaderOrFollower,
+            Some(_) => ErrorCode::KafkaStorageError,
+        }
     }
 
     /// The same for a client that may read from a follower as well (KIP-392).

@@ -1,6 +1,8 @@
 //! The partitions of this broker: the leader's side, the follower's side, those who wait, and the
 //! set of all.
 
+mod assignments;
+mod deletions;
 mod effective;
 mod fetcher;
 mod fetchers;
@@ -12,6 +14,7 @@ mod isr_changes;
 mod leader;
 mod moves;
 mod observer;
+mod places;
 mod registry;
 mod replication;
 mod source;
@@ -19,6 +22,7 @@ mod surroundings;
 mod throttles;
 mod waiters;
 
+pub use assignments::{Assignment, AssignmentAnswers, Assignments, DirectoryController};
 pub use effective::{PartitionConfig, overrides_of};
 pub use fetcher::{FetcherConfig, OutOfRange};
 pub use fetchers::{Fetchers, ReplicaSource};

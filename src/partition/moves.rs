@@ -14,6 +14,8 @@
 //!    start is one to go on with.
 //! 4. When the replica's new log takes the place, what recovery needs of it is on disk: all but the
 //!    last records, its checkpoints, its log start offset, its high watermark.
+//! 5. Before that the metadata names the new place: whoever starts without that directory knows
+//!    that records are missing.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -25,8 +27,10 @@ use tokio::sync::watch;
 
 use super::found::{Found, FoundLogs};
 use super::leader::Partition;
+use super::places::id_of;
 use super::registry::Partitions;
 use crate::log::{AppendError, Log, LogDir, LogError, MoveError};
+use crate::metadata::DirectoryId;
 use crate::types::{Offset, TopicPartition, with_causes};
 
 /// What is copied before another move has its turn.
@@ -69,6 +73,8 @@ struct Progress {
 enum Next {
     Go,
     Retry,
+    /// For the metadata to name the new place ([`Moves::wake`]).
+    Wait,
     Over,
 }
 
@@ -124,6 +130,16 @@ impl Moves {
         {
             by_name.remove(name);
         }
+    }
+
+    /// The metadata has changed for a replica that is being moved.
+    fn wake(&self, topic_partition: &TopicPartition) {
+        let mut waiting = self.waiting.lock();
+        let is_of = |moving: &Move| moving.partition.topic_partition == *topic_partition;
+        for (at, _) in waiting.iter_mut().filter(|(_, moving)| is_of(moving)) {
+            *at = Duration::ZERO;
+        }
+        self.news.send_replace(());
     }
 
     /// One to work at now; else how long there is none.
@@ -211,6 +227,7 @@ impl Partitions {
         let topic_partition = &moving.partition.topic_partition;
         tracing::info!(%topic_partition, to = %moving.to.path().display(), "the move is given up");
         self.delete_future(&moving.to, topic_partition);
+        self.tell_old_place(&moving.partition);
     }
 
     fn delete_future(&self, dir: &Arc<LogDir>, topic_partition: &TopicPartition) {
@@ -273,15 +290,21 @@ impl Partitions {
             self.moves.waiting.lock().push_front((now, moving));
             return Some(wait.min(THROTTLED_MAX));
         }
-        let retry_at = match self.work_at(&moving) {
+        let next = self.work_at(&moving);
+        let retry_at = match next {
             Next::Go => now,
-            Next::Retry => now + RETRY,
+            Next::Retry | Next::Wait => now + RETRY,
             Next::Over => {
                 self.moves.forget(&moving);
                 return Some(Duration::ZERO);
             }
         };
-        self.moves.waiting.lock().push_back((retry_at, moving));
+        let waiting = &self.moves.waiting;
+        waiting.lock().push_back((retry_at, moving.clone()));
+        // It may have been named before it was here to be woken.
+        if matches!(next, Next::Wait) && self.is_named(&moving) {
+            self.moves.wake(&moving.partition.topic_partition);
+        }
         Some(Duration::ZERO)
     }
 
@@ -312,6 +335,7 @@ impl Partitions {
         if is_stuck || moving.to.offline_reason().is_some() {
             tracing::error!(%topic_partition, %to, "not moved: {}", with_causes(&error));
             progress.is_over = true;
+            self.tell_old_place(&moving.partition);
             return Next::Over;
         }
         if !std::mem::replace(&mut progress.has_complained, true) {
@@ -345,11 +369,53 @@ impl Partitions {
             return Ok(Next::Go);
         }
         let from = partition.log_dir();
+        if !self.is_named(moving) {
+            self.tell_new_place(moving);
+            return Ok(Next::Wait);
+        }
         if !partition.move_to(future, &moving.to, now)? {
             return Ok(Next::Go);
         }
         self.clear_old_place(moving, &from);
         Ok(Next::Over)
+    }
+
+    /// Whether the metadata names the new place.
+    fn is_named(&self, moving: &Move) -> bool {
+        let to = id_of(&moving.to);
+        to.is_none_or(|to| moving.partition.leadership().directory == to)
+    }
+
+    fn tell_new_place(&self, moving: &Move) {
+        let partition = &moving.partition;
+        let key = (partition.topic_id, partition.topic_partition.partition);
+        if let Some(to) = id_of(&moving.to) {
+            self.tell(key, to);
+        }
+    }
+
+    /// The directory that a replica is being moved to.
+    pub(super) fn move_target(&self, partition: &Partition) -> Option<DirectoryId> {
+        let moving = self.moves.get(&partition.topic_partition)?;
+        let is_of = std::ptr::eq(&*moving.partition, partition);
+        is_of.then(|| id_of(&moving.to)).flatten()
+    }
+
+    pub(super) fn wake_move(&self, partition: &Partition) {
+        if self.moves.get(&partition.topic_partition).is_some() {
+            self.moves.wake(&partition.topic_partition);
+        }
+    }
+
+    /// The metadata may name the place that a replica did not reach.
+    fn tell_old_place(&self, partition: &Partition) {
+        let Some(actual) = id_of(&partition.log_dir()) else {
+            return;
+        };
+        if partition.leadership().directory != actual {
+            let key = (partition.topic_id, partition.topic_partition.partition);
+            self.tell(key, actual);
+        }
     }
 
     fn write_what_recovery_needs(&self, moving: &Move) -> Result<(), LogError> {

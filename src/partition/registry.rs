@@ -24,10 +24,12 @@ use super::found::{Found, FoundLogs};
 use super::leader::{NewPartition, Partition};
 use super::moves::Moves;
 use super::observer::PartitionObserver;
+use super::places::assigned;
 use super::surroundings::{Leadership, Surroundings};
 use crate::config::NodeConfig;
 use crate::host::Clock;
-use crate::log::{Deletion, LoadOptions, Loaded, Log, LogDir, LogDirError, LogError};
+use crate::log::{Deletion, Log, LogDir, LogDirError};
+use crate::machine::replica_place::Assigned;
 use crate::metadata::{
     ConfigResource, ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration,
     TopicImage,
@@ -47,12 +49,16 @@ pub struct Partitions {
     pub(super) moves: Moves,
     fetchers: OnceLock<Fetchers>,
     /// Whether an image with this run's registration was applied (invariant 4).
-    is_registered: AtomicBool,
+    pub(super) is_registered: AtomicBool,
+    /// This broker registered last with a directory that it has no more.
+    pub(super) has_lost_dirs: AtomicBool,
+    /// Replicas whose log is in a directory that is not here.
+    pub(super) waiting: Mutex<HashSet<(TopicId, i32)>>,
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
-    found: FoundLogs,
+    pub(super) found: FoundLogs,
     /// Directories that could not be opened: nothing new may be made in their place.
-    unopened: Mutex<HashSet<TopicPartition>>,
-    deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
+    pub(super) unopened: Mutex<HashSet<TopicPartition>>,
+    pub(super) deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     /// Those that have something to flush and a limit for how long it may wait, and since when.
     pub(super) unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
     /// A topic has set `flush.ms`: else nobody looks.
@@ -86,6 +92,8 @@ impl Partitions {
             moves: Moves::default(),
             fetchers: OnceLock::new(),
             is_registered: AtomicBool::new(false),
+            has_lost_dirs: AtomicBool::new(false),
+            waiting: Mutex::default(),
             by_topic: RwLock::default(),
             found: FoundLogs::default(),
             unopened: Mutex::default(),
@@ -129,6 +137,12 @@ impl Partitions {
         &self.log_dirs
     }
 
+    /// Those that are not offline.
+    pub fn working_dirs(&self) -> impl Iterator<Item = &Arc<LogDir>> {
+        let dirs = self.log_dirs.iter();
+        dirs.filter(|dir| dir.offline_reason().is_none())
+    }
+
     pub fn get(&self, topic_id: TopicId, partition: i32) -> Option<Arc<Partition>> {
         let index = usize::try_from(partition).ok()?;
         self.by_topic.read().get(&topic_id)?.get(index)?.clone()
@@ -142,90 +156,6 @@ impl Partitions {
             .flatten()
             .cloned()
             .collect()
-    }
-
-    /// Opens what is on disk, all directories side by side. Blocks; after a crash it reads what was
-    /// not flushed. Returns the broker epoch of the last clean stop, if every directory had one.
-    pub fn load(
-        &self,
-        node: &NodeConfig,
-        image: &MetadataImage,
-    ) -> Result<Option<i64>, PartitionsError> {
-        let threads = node.broker.log.num_recovery_threads_per_data_dir.max(1) as usize;
-        let config_of = |topic_partition: &TopicPartition| {
-            PartitionConfig::of_topic(node, image, &topic_partition.topic).log
-        };
-        let now = self.clock.now_ms();
-        let load = |dir: &Arc<LogDir>| {
-            let options = LoadOptions {
-                now,
-                threads,
-                config_of: &config_of,
-            };
-            (dir.load(&options), dir.clone())
-        };
-        let reports: Vec<_> = match &self.log_dirs[..] {
-            [only] => vec![load(only)],
-            many => std::thread::scope(|scope| {
-                let loading = many.iter().map(|dir| scope.spawn(move || load(dir)));
-                let loading: Vec<_> = loading.collect();
-                let loaded = loading.into_iter();
-                loaded
-                    .map(|thread| thread.join().expect("loading panicked"))
-                    .collect()
-            }),
-        };
-        let mut clean_stops = Vec::with_capacity(reports.len());
-        for (report, dir) in reports {
-            let report = report.map_err(|source| PartitionsError::Load {
-                dir: dir.path().display().to_string(),
-                source,
-            })?;
-            clean_stops.push(report.clean_stop);
-            for loaded in report.partitions {
-                self.add_found(dir.clone(), loaded);
-            }
-        }
-        let all: Option<Vec<i64>> = clean_stops.into_iter().collect();
-        Ok(all.and_then(|epochs| epochs.into_iter().min()))
-    }
-
-    fn add_found(&self, log_dir: Arc<LogDir>, loaded: Loaded) {
-        let Loaded {
-            topic_partition,
-            is_future,
-            log,
-            high_watermark,
-            recovered_bytes,
-            truncated_bytes,
-        } = loaded;
-        match log {
-            Ok(log) => {
-                if truncated_bytes > 0 {
-                    tracing::warn!(
-                        %topic_partition, recovered_bytes, truncated_bytes,
-                        "recovered; a torn end was cut off"
-                    );
-                }
-                let found = match is_future {
-                    true => &self.moves.found,
-                    false => &self.found,
-                };
-                found.add(Found {
-                    log,
-                    log_dir,
-                    high_watermark,
-                });
-            }
-            Err(error) if is_future => {
-                let error = with_causes(&error);
-                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
-            }
-            Err(error) => {
-                tracing::error!(%topic_partition, "cannot be opened: {}", with_causes(&error));
-                self.unopened.lock().insert(topic_partition);
-            }
-        }
     }
 
     /// Makes the partitions those of `image`; `delta` says where to look. Blocks on the disk.
@@ -245,10 +175,11 @@ impl Partitions {
         let is_registered = self.surroundings.is_registered_in(image);
         let was_registered = self.is_registered.swap(is_registered, Ordering::SeqCst);
         let is_first = is_registered && !was_registered;
+        let waited = self.waiting.lock().len();
         if delta.everything || is_first {
             self.remove_all_but(image);
             for topic in image.topics() {
-                self.apply_topic(node, image, topic, topic.partitions.iter());
+                self.apply_topic(node, image, topic, topic.partitions.iter(), false);
             }
         }
         if delta.everything {
@@ -269,9 +200,10 @@ impl Partitions {
                         .get(*index)
                         .map(|partition| (*index, partition))
                 });
-                self.apply_topic(node, image, topic, changed);
+                self.apply_topic(node, image, topic, changed, was_registered);
             }
         }
+        self.say_what_waits(waited);
         self.apply_configs(node, image, delta);
         self.applied.send_replace(image.offset());
     }
@@ -297,6 +229,7 @@ impl Partitions {
         image: &MetadataImage,
         topic: &TopicImage,
         partitions: impl Iterator<Item = (i32, &'a PartitionRegistration)>,
+        are_new: bool,
     ) {
         let mut config = None;
         let this_broker = self.surroundings.this_broker;
@@ -304,32 +237,40 @@ impl Partitions {
         for (index, registration) in partitions {
             let known = self.get(topic.id, index);
             if !registration.replicas.contains(&this_broker) {
-                if known.is_some() {
-                    self.remove_replica(topic.id, index);
+                match known {
+                    Some(_) => self.remove_replica(topic.id, index),
+                    None => drop(self.waiting.lock().remove(&(topic.id, index))),
                 }
                 continue;
             }
+            let replica = assigned(registration, this_broker, are_new);
             let mut leadership = Leadership {
                 leader: registration.leader,
                 leader_epoch: registration.leader_epoch,
                 partition_epoch: registration.partition_epoch,
                 isr: registration.isr.clone(),
                 replicas: registration.replicas.clone(),
+                directory: replica.directory,
             };
             if !is_registered {
                 leadership.leader = BrokerId::NONE;
             }
             let partition = match known {
-                Some(partition) if *partition.leadership() == leadership => continue,
+                Some(partition) if *partition.leadership() == leadership => {
+                    self.tell_place(&partition, replica);
+                    continue;
+                }
                 Some(partition) => Some(partition),
                 None => {
                     let config = config
                         .get_or_insert_with(|| PartitionConfig::of_topic(node, image, &topic.name));
-                    self.add(topic, index, config)
+                    self.add(topic, index, replica, config)
                 }
             };
             if let Some(partition) = partition {
                 self.change_role(&partition, leadership);
+                self.tell_place(&partition, replica);
+                self.wake_move(&partition);
             }
         }
     }
@@ -352,6 +293,7 @@ impl Partitions {
         &self,
         topic: &TopicImage,
         index: i32,
+        replica: Assigned,
         config: &PartitionConfig,
     ) -> Option<Arc<Partition>> {
         let topic_partition = TopicPartition {
@@ -361,15 +303,15 @@ impl Partitions {
         let claimed = self.claim(&topic_partition, topic.id);
         let is_new = claimed.is_none();
         let opened = match claimed {
-            Some(found) => Ok(found),
-            None => self.create(&topic_partition, topic.id, config),
+            Some(found) => Ok(Some(found)),
+            None => self.create(topic, &topic_partition, replica, config),
         };
         let Found {
             log,
             log_dir,
             high_watermark,
         } = match opened {
-            Ok(found) => found,
+            Ok(found) => found?,
             Err(error) => {
                 tracing::error!(%topic_partition, "cannot be made: {}", with_causes(&error));
                 return None;
@@ -399,67 +341,9 @@ impl Partitions {
         Some(partition)
     }
 
-    /// A log from disk, if it belongs to this topic and not to an older one of the same name.
-    fn claim(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> Option<Found> {
-        let claimed = self.found.claim(topic_partition, topic_id)?;
-        if let Err(error) = self.make_way(topic_partition, Some(&claimed.log)) {
-            let error = with_causes(&error);
-            tracing::error!(%topic_partition, "a second log of this name stays: {error}");
-        }
-        Some(claimed)
-    }
-
-    fn create(
-        &self,
-        topic_partition: &TopicPartition,
-        topic_id: TopicId,
-        config: &PartitionConfig,
-    ) -> Result<Found, LogError> {
-        if self.unopened.lock().contains(topic_partition) {
-            return Err(LogError::Closed {
-                topic_partition: topic_partition.clone(),
-            });
-        }
-        self.make_way(topic_partition, None)?;
-        let working = self
-            .log_dirs
-            .iter()
-            .filter(|dir| dir.offline_reason().is_none());
-        let emptiest = working.min_by_key(|dir| dir.log_count());
-        let wanted = self.moves.take_wanted(topic_partition);
-        let log_dir = wanted.unwrap_or_else(|| emptiest.unwrap_or(&self.log_dirs[0]).clone());
-        let now = self.clock.now_ms();
-        let log = log_dir.create_log(topic_partition.clone(), topic_id, config.log.clone(), now)?;
-        Ok(Found {
-            log,
-            log_dir,
-            high_watermark: None,
-        })
-    }
-
-    /// Takes away what has the name of a partition and is not `own`, its log. Records that are not
-    /// in that one are kept: that the metadata does not know them may be the metadata's loss.
-    fn make_way(
-        &self,
-        topic_partition: &TopicPartition,
-        own: Option<&Arc<Log>>,
-    ) -> Result<(), LogError> {
-        for old in self.found.take_rest(topic_partition) {
-            if old.has_nothing_beside(own) {
-                self.delete(&old.log_dir, topic_partition);
-            } else if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
-                let (id, path) = (old.log.topic_id(), path.display());
-                tracing::warn!(
-                    %topic_partition, %id, %path,
-                    "another log of this name was set aside, its records are kept"
-                );
-            }
-        }
-        Ok(())
-    }
-
     fn remove_all_but(&self, image: &MetadataImage) {
-        let known: Vec<TopicId> = self.by_topic.read().keys().copied().collect();
+        let mut known: Vec<TopicId> = self.by_topic.read().keys().copied().collect();
+        known.extend(self.waiting.lock().iter().map(|(topic_id, _)| *topic_id));
         for topic_id in known {
             if image.topic_by_id(topic_id).is_none() {
                 self.remove(topic_id);
@@ -468,6 +352,7 @@ impl Partitions {
     }
 
     fn remove(&self, topic_id: TopicId) {
+        self.waiting.lock().retain(|(id, _)| *id != topic_id);
         let removed = self.by_topic.write().remove(&topic_id);
         for partition in removed.into_iter().flatten().flatten() {
             self.drop_replica(&partition);
@@ -492,37 +377,10 @@ impl Partitions {
         if let Some(fetchers) = self.fetchers.get() {
             fetchers.leave((partition.topic_id, partition.topic_partition.partition));
         }
+        let index = partition.topic_partition.partition;
+        let assignments = &self.surroundings.assignments;
+        assignments.forget(partition.topic_id, index);
         self.delete(&partition.log_dir(), &partition.topic_partition);
-    }
-
-    pub(super) fn delete(&self, log_dir: &Arc<LogDir>, topic_partition: &TopicPartition) {
-        match log_dir.delete_log(topic_partition, self.clock.now_ms()) {
-            Ok(Some(deletion)) => self.delete_later(log_dir.clone(), deletion),
-            Ok(None) => {}
-            Err(error) => tracing::error!(%topic_partition, "cannot be deleted: {error}"),
-        }
-    }
-
-    /// Keeps files that may be removed once their time has come.
-    pub fn delete_later(&self, log_dir: Arc<LogDir>, deletion: Deletion) {
-        self.deletions.lock().push((log_dir, deletion));
-    }
-
-    /// Removes the files whose time has come.
-    pub fn run_deletions(&self, now: TimestampMs) {
-        let due: Vec<_> = {
-            let mut deletions = self.deletions.lock();
-            let (due, later) = deletions
-                .drain(..)
-                .partition(|(_, deletion)| deletion.due <= now);
-            *deletions = later;
-            due
-        };
-        for (log_dir, deletion) in due {
-            if let Err(error) = log_dir.remove(&deletion) {
-                tracing::error!(dir = %log_dir.path().display(), "cannot remove: {error}");
-            }
-        }
     }
 
     fn say_what_is_stray(&self) {

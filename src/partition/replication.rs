@@ -219,6 +219,7 @@ impl Partition {
                         partition_epoch: decided.partition_epoch,
                         isr: decided.isr.clone(),
                         replicas: decided.replicas.clone(),
+                        directory: self.leadership.load().directory,
                     }));
                 }
                 // Another epoch: the metadata has more to say.

@@ -9,12 +9,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
+use super::assignments::Assignments;
 use super::flusher::Flusher;
 use super::isr_changes::IsrChanges;
 use super::throttles::Throttles;
 use crate::host::Clock;
 use crate::log::Log;
-use crate::metadata::{BrokerEpoch, MetadataImage};
+use crate::metadata::{BrokerEpoch, DirectoryId, MetadataImage};
 use crate::peer::{Address, BrokerFinder};
 use crate::types::{BrokerId, LeaderEpoch};
 
@@ -35,6 +36,7 @@ pub struct Surroundings {
     pub this_broker: BrokerId,
     pub clock: Arc<dyn Clock>,
     pub isr_changes: IsrChanges,
+    pub assignments: Assignments,
     pub throttles: Throttles,
     /// Takes logs that began a new segment: the old one is to be flushed, aside.
     pub rolled: mpsc::UnboundedSender<Arc<Log>>,
@@ -54,6 +56,7 @@ impl Surroundings {
             this_broker,
             clock,
             isr_changes: IsrChanges::default(),
+            assignments: Assignments::default(),
             throttles: Throttles::default(),
             rolled,
             flusher: Arc::default(),
@@ -143,6 +146,8 @@ pub struct Leadership {
     pub partition_epoch: i32,
     pub isr: Arc<[BrokerId]>,
     pub replicas: Arc<[BrokerId]>,
+    /// Of this broker's replica.
+    pub directory: DirectoryId,
 }
 
 impl Leadership {
@@ -153,6 +158,7 @@ impl Leadership {
             partition_epoch: -1,
             isr: Arc::new([]),
             replicas: Arc::new([]),
+            directory: DirectoryId::UNASSIGNED,
         }
     }
 }

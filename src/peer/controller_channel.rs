@@ -17,8 +17,9 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::{
     AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
-    AlterPartitionResponse, BrokerHeartbeatRequest, BrokerHeartbeatResponse,
-    BrokerRegistrationRequest, BrokerRegistrationResponse,
+    AlterPartitionResponse, AssignReplicasToDirsRequest, AssignReplicasToDirsResponse,
+    BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
 };
 use kafka_protocol::protocol::Request;
 use tokio::sync::Mutex;
@@ -86,6 +87,7 @@ macro_rules! controller_requests {
 controller_requests! {
     AllocateProducerIdsRequest AllocateProducerIdsResponse
     AlterPartitionRequest AlterPartitionResponse
+    AssignReplicasToDirsRequest AssignReplicasToDirsResponse
     BrokerHeartbeatRequest BrokerHeartbeatResponse
     BrokerRegistrationRequest BrokerRegistrationResponse
 }

@@ -28,6 +28,7 @@ impl Two {
             let config = Arc::new(small_segments());
             let options = LoadOptions {
                 now: NOW,
+                file_delete_delay_ms: 0,
                 threads: 1,
                 config_of: &|_| Arc::clone(&config),
             };

@@ -96,7 +96,16 @@ fn foreign_entries_do_not_stop_the_start() {
         report.ignored,
         ["__cluster_metadata-0", "lost+found", future]
     );
-    assert!(!fixture.disk.exists(&fixture.path.join(deleted)));
+    // A start does not wait for its removal.
+    let deleted = fixture.path.join(deleted);
+    assert!(fixture.disk.exists(&deleted));
+    let [deletion] = &report.deletions[..] else {
+        panic!("{} deletions", report.deletions.len());
+    };
+    assert_eq!(deletion.paths, std::slice::from_ref(&deleted));
+    assert_eq!(deletion.due, TimestampMs(NOW.0 + 60_000));
+    fixture.dir().remove(deletion).unwrap();
+    assert!(!fixture.disk.exists(&deleted));
     assert!(fixture.names().contains(&"notes".to_owned()));
 }
 

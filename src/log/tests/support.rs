@@ -69,6 +69,7 @@ impl Fixture {
         let config = Arc::new(self.config.clone());
         let options = LoadOptions {
             now: NOW,
+            file_delete_delay_ms: self.config.file_delete_delay_ms,
             threads: 2,
             config_of: &|_| Arc::clone(&config),
         };

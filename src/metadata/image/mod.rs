@@ -147,6 +147,18 @@ impl MetadataImage {
         self.broker(id).is_some_and(|broker| broker.is_active())
     }
 
+    /// Whether a broker may lead a partition as far as the broker goes: it is active, and the
+    /// directory of its replica is one of those it has.
+    pub fn may_lead(&self, id: BrokerId, partition: &PartitionRegistration) -> bool {
+        self.is_active(id) && self.has_directory(id, partition)
+    }
+
+    /// Whether the directory of a broker's replica is one of those that the broker has.
+    pub fn has_directory(&self, id: BrokerId, partition: &PartitionRegistration) -> bool {
+        let (broker, directory) = (self.broker(id), partition.directory(id));
+        broker.is_some_and(|known| directory.is_some_and(|d| d.is_online(&known.log_dirs)))
+    }
+
     /// The level a feature is finalized at; 0 when it is not.
     pub fn feature_level(&self, name: &str) -> i16 {
         self.features.get(name).copied().unwrap_or(0)

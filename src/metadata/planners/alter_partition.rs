@@ -87,7 +87,7 @@ fn alter(
     let partition = topic.partitions.get(asked.partition);
     let partition = partition.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     check(image, broker, asked, partition)?;
-    let may_lead = |candidate| image.is_active(candidate);
+    let may_lead = |candidate| image.may_lead(candidate, partition);
     let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
     let place = (topic.id, asked.partition);
     let rules = rules_of(&topic.name);

@@ -46,13 +46,18 @@ pub fn plan_register_broker(
     let same = known.filter(|broker| broker.incarnation_id == request.incarnation_id);
     let crashed =
         same.is_none() && known.is_some_and(|b| b.broker_epoch != request.previous_broker_epoch);
-    let leaves = match crashed {
-        true => Leaves::Crashed,
-        false => Leaves::Cleanly,
+    let id = request.broker_id;
+    let is_there = |partition: &PartitionRegistration| {
+        let directory = partition.directory(id);
+        directory.is_none_or(|directory| directory.is_online(&request.log_dirs))
     };
-    let mut records = match known.is_some() && same.is_none() {
-        true => moves_from(image, request.broker_id, leaves, rules_of),
-        false => Vec::new(),
+    let mut records = match (known, same) {
+        (None, _) => Vec::new(),
+        (Some(_), None) => {
+            let keeps = |partition: &PartitionRegistration| !crashed && is_there(partition);
+            moves_from(image, id, crashed, &keeps, rules_of)
+        }
+        (Some(_), Some(_)) => replicas_go(image, id, &|partition| !is_there(partition), rules_of),
     };
     records.push(
         RegisterBrokerRecord {
@@ -187,8 +192,11 @@ pub fn plan_unfence_broker(
         return Plan::answer(Ok(()));
     }
     let mut records = vec![fencing(broker, epoch, false)];
-    let may_lead = |candidate| candidate == broker || image.is_active(candidate);
     records.extend(each_partition(image, |topic, index, partition| {
+        let may_lead = |candidate| {
+            let is_active = candidate == broker || image.is_active(candidate);
+            is_active && image.has_directory(candidate, partition)
+        };
         let waits = !partition.has_leader() && partition.replicas.contains(&broker);
         waits.then(|| change_of(image, topic, index, partition, rules_of, &may_lead).record())?
     }));
@@ -208,7 +216,7 @@ pub fn plan_fence_broker(
     if let Err(error) = check_broker_epoch(image, broker, epoch) {
         return Plan::answer(Err(error));
     }
-    let mut records = moves_from(image, broker, Leaves::Fenced, rules_of);
+    let mut records = moves_from(image, broker, false, &|_| false, rules_of);
     if !image.broker(broker).is_some_and(|known| known.fenced) {
         records.push(fencing(broker, epoch, true));
     }
@@ -236,7 +244,7 @@ pub fn plan_controlled_shutdown(
             .count()
     };
     let led: usize = image.topics().map(led).sum();
-    let mut records = moves_from(image, broker, Leaves::Cleanly, rules_of);
+    let mut records = moves_from(image, broker, false, &|_| true, rules_of);
     if !image
         .broker(broker)
         .is_some_and(|known| known.in_controlled_shutdown)
@@ -271,7 +279,7 @@ pub fn plan_unregister_broker(
             format!("Broker ID {broker} is not currently registered"),
         )));
     };
-    let mut records = moves_from(image, broker, Leaves::Fenced, rules_of);
+    let mut records = moves_from(image, broker, false, &|_| false, rules_of);
     records.push(
         UnregisterBrokerRecord {
             broker_id: broker,
@@ -285,29 +293,19 @@ pub fn plan_unregister_broker(
     }
 }
 
-/// How a broker goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Leaves {
-    /// By itself: where nobody else may lead it keeps the lead.
-    Cleanly,
-    /// It is not to be reached; what it has is thought to be there.
-    Fenced,
-    /// What it had not synced may be gone.
-    Crashed,
-}
-
 /// The records by which others take over what `broker` led, and by which it leaves the ISRs where
-/// others are in them.
+/// others are in them. Where nobody else may lead it keeps the lead if `keeps` says so. `crashed`:
+/// what it had not synced may be gone; else what it has is thought to be there.
 fn moves_from(
     image: &MetadataImage,
     broker: BrokerId,
-    leaves: Leaves,
+    crashed: bool,
+    keeps: &dyn Fn(&PartitionRegistration) -> bool,
     rules_of: RulesOf<'_>,
 ) -> Vec<MetadataRecord> {
-    let others = |candidate| candidate != broker && image.is_active(candidate);
     each_partition(image, |topic, index, partition| {
+        let others = |candidate| candidate != broker && image.may_lead(candidate, partition);
         let is_eligible = partition.eligible_leader_replicas().contains(&broker);
-        let crashed = leaves == Leaves::Crashed;
         if partition.leader != broker
             && !partition.isr.contains(&broker)
             && !(crashed && is_eligible)
@@ -319,11 +317,30 @@ fn moves_from(
         change.crashed = crashed.then_some(broker);
         let record = change.record()?;
         let leaderless = record.leader == Some(BrokerId::NONE);
-        (!leaderless || leaves != Leaves::Cleanly).then_some(record)
+        (!leaderless || !keeps(partition)).then_some(record)
     })
 }
 
-fn change_of<'a>(
+/// As if the broker were fenced, for those of its replicas that `go`.
+pub(super) fn replicas_go(
+    image: &MetadataImage,
+    broker: BrokerId,
+    go: &dyn Fn(&PartitionRegistration) -> bool,
+    rules_of: RulesOf<'_>,
+) -> Vec<MetadataRecord> {
+    each_partition(image, |topic, index, partition| {
+        let counts = partition.leader == broker || partition.isr.contains(&broker);
+        if !counts || !go(partition) {
+            return None;
+        }
+        let others = |candidate| candidate != broker && image.may_lead(candidate, partition);
+        let mut change = change_of(image, topic, index, partition, rules_of, &others);
+        change.isr.retain(|member| *member != broker);
+        change.record()
+    })
+}
+
+pub(super) fn change_of<'a>(
     image: &MetadataImage,
     topic: &TopicImage,
     index: i32,

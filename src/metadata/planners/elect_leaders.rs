@@ -7,7 +7,7 @@ use crate::metadata::{
 };
 use crate::types::{BrokerId, ErrorCode, TopicName};
 
-use super::partition_change::{Election, PartitionChange, RulesOf};
+use super::partition_change::{Election, PartitionChange, RECOVERING, RulesOf};
 
 /// One entry for each partition that was named, or that needs a leader when none was named.
 pub type ElectedLeaders = Vec<(TopicName, i32, Result<(), PlanError>)>;
@@ -42,6 +42,12 @@ pub fn plan_elect_leaders(
             Ok(_) if before => Err(not_needed()),
             Ok((topic, partition)) => {
                 let elected = elect(image, topic, *index, partition, election, rules_of);
+                let elected = elected.or_else(|error| match election {
+                    Election::Unclean if error.code != ErrorCode::ElectionNotNeeded => {
+                        begin_anew(image, topic, *index, partition, rules_of).ok_or(error)
+                    }
+                    _ => Err(error),
+                });
                 elected.map(|record| records.push(record))
             }
             Err(error) => Err(error),
@@ -49,6 +55,29 @@ pub fn plan_elect_leaders(
         answer.push((name.clone(), *index, result));
     }
     Plan { records, answer }
+}
+
+/// Somebody says that a partition is to go on without its records: where the only brokers that are
+/// there do not have its directory any more, the first of them begins with an empty log.
+fn begin_anew(
+    image: &MetadataImage,
+    topic: &TopicImage,
+    index: i32,
+    partition: &PartitionRegistration,
+    rules_of: RulesOf<'_>,
+) -> Option<MetadataRecord> {
+    let mut replicas = partition.replicas.iter();
+    let begins = *replicas.find(|replica| image.is_active(**replica))?;
+    let directory = image.broker(begins)?.default_directory();
+    let may_lead = |broker| broker == begins;
+    let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
+    let (place, rules) = ((topic.id, index), rules_of(&topic.name));
+    let mut change = PartitionChange::of(place, partition, rules, elr_is_on, &may_lead);
+    change.election = Election::Unclean;
+    change.isr = vec![begins];
+    change.recovery_state = RECOVERING;
+    change.directory = Some((begins, directory));
+    change.record().map(Into::into)
 }
 
 fn find<'a>(
@@ -87,7 +116,7 @@ fn elect(
     if !is_needed {
         return Err(not_needed());
     }
-    let may_lead = |broker| image.is_active(broker);
+    let may_lead = |broker| image.may_lead(broker, partition);
     let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
     let rules = rules_of(&topic.name);
     let place = (topic.id, index);

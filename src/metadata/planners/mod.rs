@@ -12,6 +12,7 @@ mod configs;
 mod create_partitions;
 mod create_topics;
 mod delete_topics;
+mod directories;
 mod elect_leaders;
 mod partition_change;
 mod placement;
@@ -30,6 +31,9 @@ pub use configs::{config_change_records, config_replacement_records};
 pub use create_partitions::{MadePartitions, NewPartitions, plan_create_partitions};
 pub use create_topics::{CreatedTopic, CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 pub use delete_topics::{DeletedTopic, TopicRef, plan_delete_topics};
+pub use directories::{
+    AssignReplica, AssignedReplicas, plan_assign_replicas, plan_directories_offline,
+};
 pub use elect_leaders::{
     ElectedLeaders, plan_elect_leaders, plan_preferred_leaders, plan_unclean_leaders,
 };

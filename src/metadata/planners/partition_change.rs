@@ -11,9 +11,13 @@
 //!    committed since that they lack. It is empty once the ISR is large enough again.
 //! 4. A reassignment is complete when every replica that is added is in sync and one is left of
 //!    those that stay.
-//! 5. The leader epoch goes up when the leader changes and when a replica is taken away.
+//! 5. A replica whose directory its broker does not have is not live (`may_lead`): its records may
+//!    be there, and nobody can read them.
+//! 6. The leader epoch goes up when the leader changes and when a replica is taken away.
 
-use crate::metadata::{PartitionChangeRecord, PartitionRegistration};
+use std::sync::Arc;
+
+use crate::metadata::{DirectoryId, PartitionChangeRecord, PartitionRegistration};
 use crate::types::{BrokerId, TopicId};
 
 /// A replica that may lack records leads, and is to recover them.
@@ -64,6 +68,8 @@ pub(super) struct PartitionChange<'a> {
     pub adding: Vec<BrokerId>,
     pub removing: Vec<BrokerId>,
     pub recovery_state: i8,
+    /// The replica of a broker is in this directory now.
+    pub directory: Option<(BrokerId, DirectoryId)>,
     /// What it had not synced may be gone, so it is not eligible.
     pub crashed: Option<BrokerId>,
 }
@@ -91,6 +97,7 @@ impl<'a> PartitionChange<'a> {
             adding: partition.adding_replicas().to_vec(),
             removing: partition.removing_replicas().to_vec(),
             recovery_state: partition.leader_recovery_state(),
+            directory: None,
             crashed: None,
         }
     }
@@ -117,11 +124,25 @@ impl<'a> PartitionChange<'a> {
         self.record.adding_replicas = set(&self.adding, before.adding_replicas());
         self.record.removing_replicas = set(&self.removing, before.removing_replicas());
         self.record.eligible_leader_replicas = set(&elr, before.eligible_leader_replicas());
+        self.record.directories = self.changed_directories();
         if self.recovery_state != before.leader_recovery_state() {
             self.record.leader_recovery_state = Some(self.recovery_state);
         }
         let nothing = PartitionChangeRecord::of(self.record.topic_id, self.record.partition_id);
         (self.record != nothing).then_some(self.record)
+    }
+
+    fn changed_directories(&self) -> Option<Arc<[DirectoryId]>> {
+        let (broker, directory) = self.directory?;
+        let known = |replica: &BrokerId| self.partition.directory(*replica);
+        if known(&broker) == Some(directory) {
+            return None;
+        }
+        let now = |replica: &BrokerId| match *replica == broker {
+            true => directory,
+            false => known(replica).unwrap_or(DirectoryId::UNASSIGNED),
+        };
+        Some(self.replicas.iter().map(now).collect())
     }
 
     fn complete_reassignment(&mut self) {

@@ -64,7 +64,7 @@ fn plan_one(
     let partition = topic.partitions.get(index);
     let missing = || unknown(format!("Unable to find partition {name}:{index}."));
     let partition = partition.ok_or_else(missing)?;
-    let may_lead = |broker| image.is_active(broker);
+    let may_lead = |broker| image.may_lead(broker, partition);
     let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
     let rules = rules_of(name);
     let place = (topic.id, index);

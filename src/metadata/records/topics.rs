@@ -16,10 +16,24 @@ pub type Replicas = Arc<[BrokerId]>;
 pub struct DirectoryId(pub Uuid);
 
 impl DirectoryId {
+    /// From a time before directories had ids; a Klamm of before wrote it for `UNASSIGNED`.
+    pub const MIGRATING: DirectoryId = DirectoryId(Uuid::nil());
     /// The broker has not said yet where it put the replica.
-    pub const UNASSIGNED: DirectoryId = DirectoryId(Uuid::nil());
+    pub const UNASSIGNED: DirectoryId = DirectoryId(Uuid::from_u128(1));
     /// The replica was in a directory that the broker no longer has.
-    pub const LOST: DirectoryId = DirectoryId(Uuid::from_u128(1));
+    pub const LOST: DirectoryId = DirectoryId(Uuid::from_u128(2));
+
+    /// No directory was named yet.
+    pub fn is_undecided(&self) -> bool {
+        [DirectoryId::UNASSIGNED, DirectoryId::MIGRATING].contains(self)
+    }
+
+    /// Whether a replica that is said to be there may be, on a broker that has told of `log_dirs`.
+    /// A broker that has told of none is trusted: it would not run without any.
+    pub fn is_online(&self, log_dirs: &[DirectoryId]) -> bool {
+        let is_there = || log_dirs.is_empty() || log_dirs.contains(self);
+        self.is_undecided() || *self != DirectoryId::LOST && is_there()
+    }
 
     /// The first hundred have a meaning of their own, or will have.
     pub fn is_reserved(&self) -> bool {

@@ -11,7 +11,7 @@ fn balance(image: &MetadataImage) -> Vec<MetadataRecord> {
     plan_preferred_leaders(image, 1000, DEFAULT).records
 }
 
-fn request(id: i32, incarnation: u128, previous: i64) -> RegisterBroker {
+pub(super) fn request(id: i32, incarnation: u128, previous: i64) -> RegisterBroker {
     let known = broker(id, None);
     RegisterBroker {
         broker_id: BrokerId(id),
@@ -32,18 +32,18 @@ fn request(id: i32, incarnation: u128, previous: i64) -> RegisterBroker {
     }
 }
 
-fn run<T>(image: &mut MetadataImage, plan: Plan<Result<T, PlanError>>) -> T {
+pub(super) fn run<T>(image: &mut MetadataImage, plan: Plan<Result<T, PlanError>>) -> T {
     let answer = plan.answer.unwrap();
     add(image, plan.records);
     answer
 }
 
-fn epoch(image: &MetadataImage, id: i32) -> BrokerEpoch {
+pub(super) fn epoch(image: &MetadataImage, id: i32) -> BrokerEpoch {
     image.broker(BrokerId(id)).unwrap().broker_epoch
 }
 
 /// A cluster with brokers 1 to `count` that registered and were unfenced.
-fn running(count: i32) -> MetadataImage {
+pub(super) fn running(count: i32) -> MetadataImage {
     let mut image = image_of(bootstrap_records("id".into(), 1));
     for id in 1..=count {
         let plan = plan_register_broker(&image, request(id, id as u128, -1), DEFAULT);

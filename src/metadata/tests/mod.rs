@@ -2,6 +2,7 @@
 
 mod apply;
 mod brokers;
+mod directories;
 mod elections;
 mod partitions;
 mod placement;

@@ -2,6 +2,7 @@
 
 mod flushes;
 mod moves;
+mod places;
 mod scenarios;
 mod simulation;
 

@@ -1,0 +1,297 @@
+//! In which directories the logs of this broker's replicas are: found at the start, made where
+//! `machine::replica_place` says, and told to the controller where the metadata names another.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::assignments::Assignment;
+use super::effective::PartitionConfig;
+use super::found::Found;
+use super::leader::Partition;
+use super::registry::{Partitions, PartitionsError};
+use crate::config::NodeConfig;
+use crate::log::{LoadOptions, Loaded, Log, LogDir, LogError};
+use crate::machine::replica_place::{self, Assigned, Begin, OwnDirs};
+use crate::metadata::{DirectoryId, MetadataImage, PartitionRegistration, TopicImage};
+use crate::types::{BrokerId, TopicId, TopicPartition, with_causes};
+
+/// What is known of a directory by its id.
+pub(super) fn id_of(dir: &LogDir) -> Option<DirectoryId> {
+    dir.id().map(DirectoryId)
+}
+
+/// What `registration` says of the replica of `broker`.
+pub(super) fn assigned(
+    registration: &PartitionRegistration,
+    broker: BrokerId,
+    is_new: bool,
+) -> Assigned {
+    let directory = registration.directory(broker);
+    let eligible = registration.eligible_leader_replicas();
+    Assigned {
+        directory: directory.unwrap_or(DirectoryId::UNASSIGNED),
+        is_counted_on: registration.isr.contains(&broker) || eligible.contains(&broker),
+        is_new,
+    }
+}
+
+impl Partitions {
+    /// Opens what is on disk, all directories side by side. Blocks; after a crash it reads what was
+    /// not flushed. A directory that cannot be read is offline from then on. Returns the broker
+    /// epoch of the last clean stop, if every directory works and had one.
+    pub fn load(
+        &self,
+        node: &NodeConfig,
+        image: &MetadataImage,
+    ) -> Result<Option<i64>, PartitionsError> {
+        let threads = node.broker.log.num_recovery_threads_per_data_dir.max(1) as usize;
+        let config_of = |topic_partition: &TopicPartition| {
+            PartitionConfig::of_topic(node, image, &topic_partition.topic).log
+        };
+        let now = self.clock.now_ms();
+        let load = |dir: &Arc<LogDir>| {
+            let options = LoadOptions {
+                now,
+                file_delete_delay_ms: node.topic_defaults.file_delete_delay_ms,
+                threads,
+                config_of: &config_of,
+            };
+            (dir.load(&options), dir.clone())
+        };
+        let working: Vec<_> = self.working_dirs().collect();
+        let reports: Vec<_> = match working[..] {
+            [only] => vec![load(only)],
+            ref many => std::thread::scope(|scope| {
+                let loading = many.iter().map(|dir| scope.spawn(move || load(dir)));
+                let loading: Vec<_> = loading.collect();
+                let loaded = loading.into_iter();
+                loaded
+                    .map(|thread| thread.join().expect("loading panicked"))
+                    .collect()
+            }),
+        };
+        let mut clean_stops = Vec::with_capacity(reports.len());
+        for (report, dir) in reports {
+            let report = match report {
+                Ok(report) => report,
+                Err(source) => {
+                    dir.fail(&with_causes(&source));
+                    if self.working_dirs().next().is_none() {
+                        let dir = dir.path().display().to_string();
+                        return Err(PartitionsError::Load { dir, source });
+                    }
+                    continue;
+                }
+            };
+            clean_stops.push(report.clean_stop);
+            for loaded in report.partitions {
+                self.add_found(dir.clone(), loaded);
+            }
+            for deletion in report.deletions {
+                self.delete_later(dir.clone(), deletion);
+            }
+        }
+        self.note_missing_dirs(image);
+        if self.working_dirs().count() < self.log_dirs().len() {
+            return Ok(None);
+        }
+        let all: Option<Vec<i64>> = clean_stops.into_iter().collect();
+        Ok(all.and_then(|epochs| epochs.into_iter().min()))
+    }
+
+    fn add_found(&self, log_dir: Arc<LogDir>, loaded: Loaded) {
+        let Loaded {
+            topic_partition,
+            is_future,
+            log,
+            high_watermark,
+            recovered_bytes,
+            truncated_bytes,
+        } = loaded;
+        match log {
+            Ok(log) => {
+                if truncated_bytes > 0 {
+                    tracing::warn!(
+                        %topic_partition, recovered_bytes, truncated_bytes,
+                        "recovered; a torn end was cut off"
+                    );
+                }
+                let found = match is_future {
+                    true => &self.moves.found,
+                    false => &self.found,
+                };
+                found.add(Found {
+                    log,
+                    log_dir,
+                    high_watermark,
+                });
+            }
+            Err(error) if is_future => {
+                let error = with_causes(&error);
+                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
+            }
+            Err(error) => {
+                tracing::error!(%topic_partition, "cannot be opened: {}", with_causes(&error));
+                self.unopened.lock().insert(topic_partition);
+            }
+        }
+    }
+
+    /// Notes whether this broker had a directory when it registered last that it has no more.
+    fn note_missing_dirs(&self, image: &MetadataImage) {
+        let own = self.own_dirs();
+        let before = image.broker(self.surroundings().this_broker);
+        let mut before = before.iter().flat_map(|known| &known.log_dirs);
+        let is_missing = before.any(|dir| !own.working.contains(dir));
+        self.has_lost_dirs.store(is_missing, Ordering::Relaxed);
+    }
+
+    pub(super) fn own_dirs(&self) -> OwnDirs {
+        let is_some_offline = self.working_dirs().count() < self.log_dirs().len();
+        let fresh = self.working_dirs().filter(|dir| dir.is_fresh());
+        OwnDirs {
+            working: self.working_dirs().filter_map(|dir| id_of(dir)).collect(),
+            fresh: fresh.filter_map(|dir| id_of(dir)).collect(),
+            is_some_missing: is_some_offline || self.has_lost_dirs.load(Ordering::Relaxed),
+            is_some_offline,
+        }
+    }
+
+    /// The directories that the broker may register with.
+    pub fn online_directories(&self) -> Vec<DirectoryId> {
+        self.working_dirs().filter_map(|dir| id_of(dir)).collect()
+    }
+
+    /// Those that do not work and whose id is known.
+    pub fn offline_directories(&self) -> Vec<DirectoryId> {
+        let dirs = self.log_dirs().iter();
+        let offline = dirs.filter(|dir| dir.offline_reason().is_some());
+        offline.filter_map(|dir| id_of(dir)).collect()
+    }
+
+    /// A log from disk, if it belongs to this topic and not to an older one of the same name.
+    pub(super) fn claim(
+        &self,
+        topic_partition: &TopicPartition,
+        topic_id: TopicId,
+    ) -> Option<Found> {
+        let claimed = self.found.claim(topic_partition, topic_id)?;
+        if let Err(error) = self.make_way(topic_partition, Some(&claimed.log)) {
+            let error = with_causes(&error);
+            tracing::error!(%topic_partition, "a second log of this name stays: {error}");
+        }
+        Some(claimed)
+    }
+
+    /// A log for a replica that has none. `None`: its log is in a directory that is not here.
+    pub(super) fn create(
+        &self,
+        topic: &TopicImage,
+        topic_partition: &TopicPartition,
+        replica: Assigned,
+        config: &PartitionConfig,
+    ) -> Result<Option<Found>, LogError> {
+        if self.unopened.lock().contains(topic_partition) {
+            return Err(LogError::Closed {
+                topic_partition: topic_partition.clone(),
+            });
+        }
+        let key = (topic.id, topic_partition.partition);
+        // A part of its log is here: the rest is where it was being moved from.
+        let is_moving = || self.moves.found.has(topic_partition, topic.id);
+        let place = match replica.is_counted_on && is_moving() {
+            true => Begin::Waits,
+            false => replica_place::begin(replica, &self.own_dirs()),
+        };
+        let named = match place {
+            Begin::In(named) => Some(named),
+            Begin::Anywhere => None,
+            Begin::Waits | Begin::IsLost => {
+                if place == Begin::IsLost {
+                    self.tell(key, DirectoryId::LOST);
+                }
+                self.waiting.lock().insert(key);
+                return Ok(None);
+            }
+        };
+        self.waiting.lock().remove(&key);
+        self.make_way(topic_partition, None)?;
+        let wanted = self.moves.take_wanted(topic_partition);
+        let named = || {
+            self.working_dirs()
+                .find(|dir| named.is_some() && id_of(dir) == named)
+        };
+        let emptiest = || self.working_dirs().min_by_key(|dir| dir.log_count());
+        let log_dir = wanted.or_else(|| named().or_else(emptiest).cloned());
+        let log_dir = log_dir.unwrap_or_else(|| self.log_dirs()[0].clone());
+        let (name, now) = (topic_partition.clone(), self.clock.now_ms());
+        let log = log_dir.create_log(name, topic.id, config.log.clone(), now)?;
+        Ok(Some(Found {
+            log,
+            log_dir,
+            high_watermark: None,
+        }))
+    }
+
+    /// Takes away what has the name of a partition and is not `own`, its log. Records that are not
+    /// in that one are kept: that the metadata does not know them may be the metadata's loss.
+    fn make_way(
+        &self,
+        topic_partition: &TopicPartition,
+        own: Option<&Arc<Log>>,
+    ) -> Result<(), LogError> {
+        for old in self.found.take_rest(topic_partition) {
+            if old.has_nothing_beside(own) {
+                self.delete(&old.log_dir, topic_partition);
+            } else if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
+                let (id, path) = (old.log.topic_id(), path.display());
+                tracing::warn!(
+                    %topic_partition, %id, %path,
+                    "another log of this name was set aside, its records are kept"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the controller where a replica is, if the metadata has it elsewhere.
+    pub(super) fn tell_place(&self, partition: &Partition, replica: Assigned) {
+        let log_dir = partition.log_dir();
+        let index = partition.topic_partition.partition;
+        let Some(actual) = id_of(&log_dir).filter(|actual| *actual != replica.directory) else {
+            self.surroundings()
+                .assignments
+                .forget(partition.topic_id, index);
+            return;
+        };
+        // Where it is being moved to was told before it goes there.
+        let is_target = self.move_target(partition) == Some(replica.directory);
+        if log_dir.offline_reason().is_none()
+            && !is_target
+            && replica_place::is_to_be_told(replica, actual, &self.own_dirs())
+        {
+            self.tell((partition.topic_id, index), actual);
+        }
+    }
+
+    pub(super) fn tell(&self, (topic_id, partition): (TopicId, i32), directory: DirectoryId) {
+        if self.is_registered.load(Ordering::SeqCst) {
+            self.surroundings().assignments.want(Assignment {
+                topic_id,
+                partition,
+                directory,
+            });
+        }
+    }
+
+    /// Says how many replicas wait for a directory, when there are others than before.
+    pub(super) fn say_what_waits(&self, before: usize) {
+        let count = self.waiting.lock().len();
+        if count > before {
+            tracing::error!(
+                count,
+                "replicas are in log directories that are not here: they serve when those are back"
+            );
+        }
+    }
+}

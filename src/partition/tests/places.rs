@@ -1,0 +1,259 @@
+//! In which directories replicas are found, begin, or wait; and what of it the controller hears.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::simulation::broker::{ManualClock, node_config};
+use crate::host::Clock;
+use crate::log::tests::faulty_disk::FaultyDisk;
+use crate::log::{FileCache, LogDir, MetaProperties, Origin};
+use crate::metadata::{
+    BrokerEpoch, DirectoryId, ImageDelta, MetadataImage, PartitionRecord, RegisterBrokerRecord,
+    TopicRecord,
+};
+use crate::partition::{Assignment, Partition, Partitions};
+use crate::record::BatchBuilder;
+use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId};
+
+const THIS: BrokerId = BrokerId(1);
+const OTHER: BrokerId = BrokerId(2);
+const EPOCH: BrokerEpoch = BrokerEpoch(7);
+
+fn dir(name: &str) -> DirectoryId {
+    DirectoryId(Uuid::from_u128(1000 + u128::from(name.as_bytes()[0])))
+}
+
+fn topic_id() -> TopicId {
+    TopicId(Uuid::from_u128(5))
+}
+
+/// Partition 0 of `t`, as the metadata has it.
+#[derive(Clone)]
+struct Said {
+    directory: DirectoryId,
+    isr: Vec<BrokerId>,
+    leader: BrokerId,
+    partition_epoch: i32,
+}
+
+impl Said {
+    fn of(directory: DirectoryId) -> Said {
+        Said {
+            directory,
+            isr: vec![THIS],
+            leader: BrokerId::NONE,
+            partition_epoch: 1,
+        }
+    }
+
+    fn image(&self, registered: &[&str]) -> MetadataImage {
+        let mut image = MetadataImage::empty();
+        image.begin_entry(Offset(10 + i64::from(self.partition_epoch)), 1);
+        let broker = RegisterBrokerRecord {
+            broker_id: THIS,
+            incarnation_id: Uuid::from_u128(1),
+            broker_epoch: EPOCH,
+            end_points: Vec::new(),
+            features: Vec::new(),
+            rack: None,
+            fenced: false,
+            in_controlled_shutdown: false,
+            log_dirs: registered.iter().map(|name| dir(name)).collect(),
+            cordoned_log_dirs: Vec::new(),
+        };
+        let topic = TopicRecord {
+            name: "t".into(),
+            topic_id: topic_id(),
+        };
+        let partition = PartitionRecord {
+            partition_id: 0,
+            topic_id: topic_id(),
+            replicas: Arc::new([THIS, OTHER]),
+            isr: self.isr.clone().into(),
+            removing_replicas: Arc::new([]),
+            adding_replicas: Arc::new([]),
+            leader: self.leader,
+            leader_recovery_state: 0,
+            leader_epoch: LeaderEpoch(3),
+            partition_epoch: self.partition_epoch,
+            directories: Arc::new([self.directory, DirectoryId::UNASSIGNED]),
+            eligible_leader_replicas: Arc::new([]),
+            last_known_elr: Arc::new([]),
+        };
+        let records = [broker.into(), topic.into(), partition.into()];
+        for record in &records {
+            image.apply(record, &mut ImageDelta::default()).unwrap();
+        }
+        image
+    }
+}
+
+/// A broker that has started with some of its directories.
+struct Started {
+    clock: Arc<ManualClock>,
+    partitions: Partitions,
+}
+
+impl Started {
+    /// `before`: what it registered with the last time.
+    fn new(disk: &FaultyDisk, names: &[&str], said: &Said, before: &[&str]) -> Started {
+        let files = Arc::new(FileCache::new(100));
+        let clock = Arc::new(ManualClock::default());
+        let open = |name: &&str| {
+            let path = disk.root().join(name);
+            let opened = LogDir::open(Arc::new(disk.clone()), &path, files.clone()).unwrap();
+            if opened.meta_properties().unwrap().is_none() {
+                let meta = MetaProperties {
+                    cluster_id: "c".to_owned(),
+                    node_id: THIS,
+                    directory_id: Some(dir(name).0),
+                };
+                opened.format(&meta).unwrap();
+            }
+            Arc::new(opened)
+        };
+        let (rolled, _) = mpsc::unbounded_channel();
+        let dirs = names.iter().map(open).collect();
+        let partitions = Partitions::new(THIS, dirs, clock.clone(), rolled);
+        let image = said.image(before);
+        partitions.load(&node_config(), &image).unwrap();
+        let started = Started { clock, partitions };
+        started.apply(&image);
+        started.partitions.surroundings().set_broker_epoch(EPOCH);
+        started.apply(&said.image(names));
+        started
+    }
+
+    fn apply(&self, image: &MetadataImage) {
+        let everything = ImageDelta::everything();
+        self.partitions.apply(&node_config(), image, &everything);
+    }
+
+    fn partition(&self) -> Option<Arc<Partition>> {
+        self.partitions.get(topic_id(), 0)
+    }
+
+    fn place(&self) -> Option<String> {
+        let dir = self.partition()?.log_dir();
+        Some(dir.path().file_name()?.to_str()?.to_owned())
+    }
+
+    fn told(&self) -> Option<DirectoryId> {
+        let told = self.partitions.surroundings().assignments.take();
+        let of_one = |one: &Assignment| one.directory;
+        assert!(told.len() < 2);
+        told.first().map(of_one)
+    }
+
+    fn produce(&self) {
+        let now = self.clock.now_ms();
+        let mut builder = BatchBuilder::new();
+        builder.append(now, None, Some(b"acknowledged"));
+        let batch = builder.build().unwrap();
+        let partition = self.partition().unwrap();
+        partition.append(batch, Origin::Client, now).unwrap();
+        partition.log().flush().unwrap();
+    }
+}
+
+/// A record was acknowledged by a replica in directory b.
+fn written() -> FaultyDisk {
+    let disk = FaultyDisk::new();
+    let mut said = Said::of(dir("b"));
+    said.leader = THIS;
+    let started = Started::new(&disk, &["a", "b"], &said, &[]);
+    assert_eq!(started.place().as_deref(), Some("b"));
+    assert_eq!(started.told(), None);
+    started.produce();
+    disk
+}
+
+#[test]
+fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
+    let disk = written();
+    let said = Said::of(dir("b"));
+    let both: &[&str] = &["a", "b"];
+    for names in [&["a"][..], &["a", "c"]] {
+        let started = Started::new(&disk, names, &said, both);
+        assert_eq!(started.place(), None);
+        assert_eq!(started.told(), None);
+    }
+    let started = Started::new(&disk, &["b", "a"], &said, &["a"]);
+    assert_eq!(started.place().as_deref(), Some("b"));
+    assert_eq!(
+        started.partition().unwrap().log().log_end_offset(),
+        Offset(1)
+    );
+}
+
+#[test]
+fn a_replica_that_the_others_can_fill_begins_elsewhere_and_is_told() {
+    let disk = written();
+    let mut said = Said::of(dir("b"));
+    said.isr = vec![OTHER];
+    said.leader = OTHER;
+    let started = Started::new(&disk, &["a"], &said, &["a", "b"]);
+    assert_eq!(started.place().as_deref(), Some("a"));
+    assert_eq!(started.told(), Some(dir("a")));
+    // Not while its log may be in one that only cannot be read.
+    let mut said = Said::of(dir("c"));
+    said.isr = vec![OTHER];
+    said.leader = OTHER;
+    let offline = FaultyDisk::new();
+    let files = Arc::new(FileCache::new(100));
+    let path = offline.root().join("x");
+    let broken = LogDir::unusable(Arc::new(offline.clone()), &path, files, "for a test");
+    let fresh = FaultyDisk::new();
+    let mut started = Started::new(&fresh, &["a"], &said, &["a"]);
+    assert_eq!(started.place().as_deref(), Some("a"), "none is offline");
+    let dirs = [started.partitions.log_dirs(), &[Arc::new(broken)]].concat();
+    let (rolled, _) = mpsc::unbounded_channel();
+    started.partitions = Partitions::new(THIS, dirs, started.clock.clone(), rolled);
+    started.partitions.surroundings().set_broker_epoch(EPOCH);
+    started.apply(&said.image(&["a"]));
+    assert_eq!(started.place(), None);
+}
+
+#[test]
+fn what_the_metadata_does_not_know_the_place_of_is_told_or_said_to_be_lost() {
+    let disk = written();
+    let said = Said::of(DirectoryId::UNASSIGNED);
+    let started = Started::new(&disk, &["a", "b"], &said, &["a", "b"]);
+    assert_eq!(started.told(), Some(dir("b")));
+    drop(started);
+    let started = Started::new(&disk, &["a"], &said, &["a", "b"]);
+    assert_eq!(started.place(), None);
+    assert_eq!(started.told(), Some(DirectoryId::LOST));
+    drop(started);
+    // No directory is missing: it never had a log.
+    let started = Started::new(&FaultyDisk::new(), &["a"], &said, &["a"]);
+    assert_eq!(started.place().as_deref(), Some("a"));
+    assert_eq!(started.told(), Some(dir("a")));
+}
+
+#[test]
+fn a_replica_takes_its_new_place_once_the_metadata_names_it() {
+    let disk = written();
+    let mut said = Said::of(dir("b"));
+    said.leader = THIS;
+    let started = Started::new(&disk, &["a", "b"], &said, &["a", "b"]);
+    let to = started.partitions.log_dirs()[0].clone();
+    let partition = started.partition().unwrap();
+    started.partitions.move_replica(&partition, &to).unwrap();
+    for _ in 0..5 {
+        started.partitions.move_on();
+        started.clock.add_ms(1000);
+    }
+    assert_eq!(started.place().as_deref(), Some("b"));
+    assert_eq!(started.told(), Some(dir("a")));
+    said.directory = dir("a");
+    said.partition_epoch += 1;
+    started.apply(&said.image(&["a", "b"]));
+    assert_eq!(started.told(), None, "it is on its way there");
+    while started.partitions.move_on().is_some() {}
+    assert_eq!(started.place().as_deref(), Some("a"));
+    assert_eq!(started.told(), None);
+    assert_eq!(partition.log().log_end_offset(), Offset(1));
+}
