@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -41,9 +42,14 @@ class Hosts:
         self.name = f"kch{port}"
         self.net = f"10.{60 + port // 1000}.{port % 250}"
         script = os.path.join(harness.HERE, "cluster")
-        self.remove = lambda: run(script, "nohosts", self.name, str(len(ids)))
+        self.script = script
+        self.slowing = None
         self.remove()
         run(script, "hosts", self.name, self.net, str(len(ids)))
+
+    def remove(self):
+        self.hasten()
+        run(self.script, "nohosts", self.name, str(len(self.ids)))
 
     def inside(self, id, *command):
         return ["ip", "netns", "exec", f"{self.name}-{id}", *command]
@@ -67,13 +73,52 @@ class Hosts:
                 id, "INPUT", "-i", "eth0", "-m", "statistic", "--mode", "random",
                 "--probability", str(share), "-j", "DROP")
 
+    def slow(self, delay_ms, jitter_ms, stall_ms=0, period_ms=0):
+        """Every host's link goes through slow_links.py."""
+        taps = []
+        for id in self.ids:
+            link = f"{self.name}-{id}"
+            inner, outer = f"{link}i", f"{link}o"
+            for tap, bridge in [(inner, f"{link}b"), (outer, self.name)]:
+                if bridge != self.name:
+                    run("ip", "link", "add", "name", bridge, "type", "bridge")
+                    run("ip", "link", "set", bridge, "up")
+                run("ip", "tuntap", "add", "dev", tap, "mode", "tap")
+                run("ip", "link", "set", tap, "master", bridge, "up")
+            taps += [inner, outer]
+        shape = map(str, (delay_ms, jitter_ms, stall_ms, period_ms))
+        self.slowing = subprocess.Popen(
+            [sys.executable, "-B", os.path.join(harness.HERE, "slow_links.py"), *shape, *taps],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+        harness.children.add(self.slowing)
+        if self.slowing.stdout.readline() != b"ready\n":
+            raise RuntimeError("slow_links.py does not start")
+        for id in self.ids:
+            link = f"{self.name}-{id}"
+            run("ip", "link", "set", link, "master", f"{link}b")
+
+    def hasten(self):
+        if self.slowing is None:
+            return
+        for id in self.ids:
+            link = f"{self.name}-{id}"
+            run("ip", "link", "set", link, "master", self.name)
+        self.slowing.kill()
+        self.slowing.wait()
+        harness.children.discard(self.slowing)
+        self.slowing = None
+        for id in self.ids:
+            for device in "iob":
+                run("ip", "link", "del", f"{self.name}-{id}{device}")
+
     def heal(self):
+        self.hasten()
         for id in self.ids:
             run(*self.inside(id, "iptables", "-w", "-F"))
 
 
 class Cluster:
-    def __init__(self, kind, folder, nodes, port, hosts=None, configs=()):
+    def __init__(self, kind, folder, nodes, port, hosts=None, configs=(), clocks=False):
         self.kind = kind
         self.folder = folder
         self.hosts = hosts
@@ -86,6 +131,9 @@ class Cluster:
         self.environment = {**os.environ, "CLUSTER_KIND": kind}
         if hosts:
             self.environment["CLUSTER_HOSTS"] = f"{hosts.name}:{hosts.net}"
+        if clocks:
+            harness.build("clock")
+            self.environment["CLUSTER_CLOCKS"] = f"{harness.CLOCK}/jump.so"
         # Started one by one, a first start would wait for the others.
         self.script("start", str(nodes), folder, str(port), *CONFIGS, *configs)
 
@@ -101,6 +149,10 @@ class Cluster:
 
     def signal(self, id, number):
         os.kill(self.pid(id), number)
+
+    def set_clock(self, id, ahead_s):
+        with open(os.path.join(self.folder, str(id), "clock"), "r+b") as out:
+            out.write(struct.pack("=q", int(ahead_s * 1e9)))
 
     def kill(self, id):
         self.script("kill", self.folder, str(id))

@@ -24,6 +24,7 @@ JAVA = os.path.join(CACHE, "java")
 GO = os.path.join(CACHE, "go")
 NODE = os.path.join(CACHE, "node")
 VENV = os.path.join(CACHE, "venv")
+CLOCK = os.path.join(CACHE, "clock")
 # Below the ephemeral ports, so that no outgoing connection takes one in between. KLAMM_PORTS names
 # others, FIRST-LAST, for several runs on one machine.
 PORTS = range(*map(int, os.environ.get("KLAMM_PORTS", "21600-21700").split("-")), 2)
@@ -106,7 +107,14 @@ def build_python():
         f"{VENV}/bin/pip", "install", "-q", "-r", os.path.join(HERE, "python/requirements.txt"))
 
 
+def build_clock():
+    os.makedirs(CLOCK, exist_ok=True)
+    command("cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", f"{CLOCK}/jump.so",
+            os.path.join(HERE, "clock/jump.c"))
+
+
 BUILDS = {
+    "clock": (["clock"], build_clock),
     "java": (["java"], build_java),
     "go": (["go"], build_go),
     "node": (["node/package.json", "node/package-lock.json"], build_node),

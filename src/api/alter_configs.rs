@@ -28,7 +28,7 @@ pub fn handle(context: Context, request: AlterConfigsRequest) -> Handled<AlterCo
     });
     let resources: Vec<AlterResource> = resources.collect();
     Handled::later(async move {
-        let results = alter(&context.node, resources, request.validate_only).await;
+        let results = alter(&context, resources, request.validate_only).await;
         let responses = altered!(request.resources, results, AlterConfigsResourceResponse);
         AlterConfigsResponse::default().with_responses(responses)
     })

@@ -62,14 +62,14 @@ where
 /// named twice would have been refused, the others fail with `error`.
 pub fn not_done<K: Clone + Ord>(
     topics: impl IntoIterator<Item = K>,
-    error: ErrorCode,
+    error: PlanError,
 ) -> Vec<(K, PlanError)> {
     let mut times: BTreeMap<K, usize> = BTreeMap::new();
     for topic in topics {
         *times.entry(topic).or_default() += 1;
     }
     let refused = |(topic, times)| match times {
-        1 => (topic, PlanError::bare(error)),
+        1 => (topic, error.clone()),
         _ => (
             topic,
             PlanError::new(ErrorCode::InvalidRequest, "Duplicate topic name."),

@@ -15,8 +15,10 @@ use crate::metadata::{
     ConfigResource, ConfigResourceType, MetadataImage, MetadataRecord, Plan, PlanError,
 };
 use crate::partition::overrides_of;
+use crate::quorum::QuorumError;
 use crate::types::{BrokerId, ErrorCode};
 
+use super::context::{ConnectionKind, Context};
 use super::{Node, view};
 
 pub fn refused(error: PlanError) -> Rejection {
@@ -57,7 +59,7 @@ pub fn outcome(result: Result<(), Rejection>) -> (i16, Option<StrBytes>) {
 }
 
 pub fn unknown_type(code: i8) -> Rejection {
-    let message = format!("Unknown resource type {code}.");
+    let message = format!("Unknown resource type {code}");
     Rejection {
         code: ErrorCode::InvalidRequest,
         message: Some(message),
@@ -83,7 +85,7 @@ pub struct AlterResource {
 /// Alters each resource by itself: one that is refused does not keep the others from changing.
 /// Results come in the order of `resources`.
 pub async fn alter(
-    node: &Node,
+    context: &Context,
     resources: Vec<AlterResource>,
     validate_only: bool,
 ) -> Vec<Result<(), Rejection>> {
@@ -101,7 +103,7 @@ pub async fn alter(
                 message: Some(message),
             })
         } else {
-            alter_one(node, resource.clone(), validate_only).await
+            alter_one(context, resource.clone(), validate_only).await
         };
         results.push(result);
     }
@@ -109,16 +111,21 @@ pub async fn alter(
 }
 
 async fn alter_one(
-    node: &Node,
+    context: &Context,
     resource: AlterResource,
     validate_only: bool,
 ) -> Result<(), Rejection> {
-    let resource_type = ResourceType::from_code(resource.resource_type)
-        .ok_or_else(|| unknown_type(resource.resource_type))?;
+    let node = &context.node;
+    let of_controller = context.connection.kind == ConnectionKind::Controller;
+    let resource_type = match ResourceType::from_code(resource.resource_type) {
+        Some(known) => known,
+        None if of_controller => return unknown_to_controller(node, resource.resource_type).await,
+        None => return Err(unknown_type(resource.resource_type)),
+    };
     if resource_type == ResourceType::BrokerLogger {
         return alter_loggers(node, &resource, validate_only);
     }
-    if resource_type == ResourceType::Broker {
+    if resource_type == ResourceType::Broker && !of_controller {
         // A request that another broker has passed on is about that broker.
         let id = resource.name.parse().ok().map(BrokerId);
         let known = id.is_some_and(|id| node.image().broker(id).is_some());
@@ -139,18 +146,32 @@ async fn alter_one(
                 Err(rejection) => Plan::answer(Err(rejection)),
             },
         );
-    let result = submitted.await.unwrap_or_else(|error| {
-        Err(Rejection {
-            code: super::error::of_quorum(&error),
-            message: Some(error.to_string()),
-        })
-    });
+    let result = submitted
+        .await
+        .unwrap_or_else(|error| Err(not_planned(&error)));
     if result.is_ok() && !validate_only {
         for (name, reason) in without_effect {
             tracing::warn!("{name} was set and has no effect: {reason}");
         }
     }
     result
+}
+
+fn not_planned(error: &QuorumError) -> Rejection {
+    Rejection {
+        code: super::error::of_quorum(error),
+        message: Some(error.to_string()),
+    }
+}
+
+/// Only the active controller says so.
+async fn unknown_to_controller(node: &Node, code: i8) -> Result<(), Rejection> {
+    let leads = node.submit(|_| Plan::answer(())).await;
+    leads.map_err(|error| not_planned(&error))?;
+    Err(Rejection {
+        code: ErrorCode::UnsupportedVersion,
+        message: Some(format!("Unknown resource type {code}.")),
+    })
 }
 
 /// The names that a change sets, whose values Klamm keeps and does nothing with, and why.
@@ -176,17 +197,6 @@ fn plan(
     resource_type: ResourceType,
     resource: &AlterResource,
 ) -> Result<Vec<MetadataRecord>, Rejection> {
-    if resource_type == ResourceType::Topic && !resource.name.is_empty() {
-        check_topic_name(&resource.name).map_err(refused)?;
-        if image.topic(&resource.name).is_none() {
-            let message = format!("The topic '{}' does not exist.", resource.name);
-            let code = ErrorCode::UnknownTopicOrPartition;
-            return Err(Rejection {
-                code,
-                message: Some(message),
-            });
-        }
-    }
     let stored_type = ConfigResourceType::try_from(resource_type.code())
         .map_err(|_| unknown_type(resource_type.code()))?;
     let stored = ConfigResource {
@@ -203,10 +213,48 @@ fn plan(
             config.replace(resource_type, &resource.name, &current, values, elr)?
         }
     };
+    check_exists(image, resource_type, &resource.name)?;
     let changes = changes
         .into_iter()
         .map(|(name, value)| (name.into(), value.map(Into::into)));
     Ok(config_change_records(image, &stored, changes))
+}
+
+/// What is to be set is looked at before whether there is something to set it of.
+fn check_exists(
+    image: &MetadataImage,
+    resource_type: ResourceType,
+    name: &str,
+) -> Result<(), Rejection> {
+    let reject = |code, message: String| {
+        Err(Rejection {
+            code,
+            message: Some(message),
+        })
+    };
+    match resource_type {
+        _ if name.is_empty() => Ok(()),
+        ResourceType::Topic => {
+            check_topic_name(name).map_err(refused)?;
+            if image.topic(name).is_none() {
+                let message = format!("The topic '{name}' does not exist.");
+                return reject(ErrorCode::UnknownTopicOrPartition, message);
+            }
+            Ok(())
+        }
+        ResourceType::Broker => match name.parse().map(BrokerId) {
+            Ok(id) if image.broker(id).is_some() => Ok(()),
+            Ok(id) => reject(
+                ErrorCode::BrokerIdNotRegistered,
+                format!("No node with id {id} found."),
+            ),
+            Err(_) => {
+                let message = "Unable to parse broker name as a base 10 number.";
+                reject(ErrorCode::InvalidRequest, message.to_owned())
+            }
+        },
+        _ => Ok(()),
+    }
 }
 
 /// Loggers belong to one broker, by its id.

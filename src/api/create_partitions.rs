@@ -36,7 +36,7 @@ pub fn handle(
                 .collect(),
             Err(quorum_error) => {
                 let names = topics.iter().map(|topic| topic.name.clone());
-                let not_done = not_done(names, error::of_quorum(&quorum_error));
+                let not_done = not_done(names, error::plan_error(&quorum_error));
                 not_done
                     .into_iter()
                     .map(|(name, error)| answer(&name, Some(error)))

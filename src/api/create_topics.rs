@@ -38,7 +38,7 @@ pub fn handle(context: Context, request: CreateTopicsRequest) -> Handled<CreateT
                 .collect(),
             Err(quorum_error) => {
                 let names = topics.iter().map(|topic| topic.name.as_str());
-                let not_done = not_done(names, error::of_quorum(&quorum_error));
+                let not_done = not_done(names, error::plan_error(&quorum_error));
                 not_done
                     .iter()
                     .map(|(name, error)| refused(name, error))

@@ -11,8 +11,9 @@ use super::by_topic::{not_done, timeout};
 use super::codec::Handled;
 use super::context::Context;
 use super::{error, view};
-use crate::metadata::MetadataImage;
 use crate::metadata::planners::{DeletedTopic, TopicRef, plan_delete_topics};
+use crate::metadata::{MetadataImage, PlanError};
+use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, TopicId};
 
 /// From this version on topics may be named by id.
@@ -49,7 +50,13 @@ pub fn handle(context: Context, request: DeleteTopicsRequest) -> Handled<DeleteT
         match deleted {
             Ok(deleted) => results.extend(deleted.into_iter().map(answer)),
             Err(quorum_error) => {
-                let not_done = not_done(topics, error::of_quorum(&quorum_error));
+                if let QuorumError::NotController { .. } = quorum_error
+                    && let Some(refused) = none_here(&context, &topics)
+                {
+                    results.extend(refused.into_iter().map(answer));
+                    return DeleteTopicsResponse::default().with_responses(results);
+                }
+                let not_done = not_done(topics, PlanError::bare(error::of_quorum(&quorum_error)));
                 let failed = not_done
                     .iter()
                     .map(|(topic, error)| failed(topic, error.code, error.message.as_deref()));
@@ -58,6 +65,14 @@ pub fn handle(context: Context, request: DeleteTopicsRequest) -> Handled<DeleteT
         }
         DeleteTopicsResponse::default().with_responses(results)
     })
+}
+
+/// A controller that does not lead looks for the topics, too, and passes nothing on when it finds
+/// none of them.
+fn none_here(context: &Context, topics: &[TopicRef]) -> Option<Vec<DeletedTopic>> {
+    let answers = plan_delete_topics(&context.node.image(), topics).answer;
+    let none = answers.iter().all(|deleted| deleted.result.is_err());
+    none.then_some(answers)
 }
 
 /// `delete.topic.enable=false`: refused by name of the setting from v3 on.

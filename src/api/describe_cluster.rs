@@ -14,6 +14,8 @@ use crate::types::ErrorCode;
 
 const ENDPOINT_BROKERS: i8 = 1;
 const ENDPOINT_CONTROLLERS: i8 = 2;
+/// From this version on a request says whom it asks for; an older one means the brokers.
+const VERSION_ENDPOINT_TYPE: i16 = 1;
 
 pub fn handle(
     context: Context,
@@ -34,10 +36,14 @@ pub fn handle(
                           endpoint of type CONTROLLER"
                 }
             };
-            return Handled::Ready(refused(ErrorCode::MismatchedEndpointType, message));
+            let error = match context.api_version {
+                ..VERSION_ENDPOINT_TYPE => ErrorCode::InvalidRequest,
+                _ => ErrorCode::MismatchedEndpointType,
+            };
+            return Handled::Ready(refused(error, message));
         }
         other => {
-            let message = format!("Endpoint type {other} is not known.");
+            let message = format!("Unsupported endpoint type {other}");
             return Handled::Ready(refused(ErrorCode::UnsupportedEndpointType, &message));
         }
     }

@@ -17,13 +17,11 @@ use super::answer::CloseReason;
 use super::codec::{AnswerHeader, Handled, Outcome, put_varint};
 use super::context::Context;
 use super::{config_resource, view};
-use crate::config::{
-    ConfigSource, Describe, Described, Rejection, ResourceType, check_broker_name,
-};
+use crate::config::{ConfigSource, Describe, Described, Rejection, ResourceType};
 use crate::metadata::planners::check_topic_name;
 use crate::metadata::{ConfigResource, ConfigResourceType};
 use crate::partition::overrides_of;
-use crate::types::ErrorCode;
+use crate::types::{BrokerId, ErrorCode};
 
 /// What the results may take. What comes after that is refused, each resource by itself.
 const RESULTS_BYTES_MAX: usize = 64 << 20;
@@ -192,7 +190,7 @@ fn describe(
             Ok(config.describe(Describe::Topic(&set(ConfigResourceType::Topic)), keys))
         }
         ResourceType::Broker => {
-            check_broker_name(name, node.broker_id.0)?;
+            check_broker(name, node.broker_id)?;
             let what = if name.is_empty() {
                 Describe::Brokers
             } else {
@@ -214,6 +212,22 @@ fn describe(
             Ok(config.describe(Describe::Group(&set), keys))
         }
     }
+}
+
+/// In other words than where it is altered.
+fn check_broker(name: &str, own: BrokerId) -> Result<(), Rejection> {
+    let message = match name.parse::<i32>() {
+        _ if name.is_empty() => return Ok(()),
+        Ok(id) if id == own.0 => return Ok(()),
+        Ok(id) => {
+            format!("Unexpected broker id, expected {own} or empty string, but received {id}")
+        }
+        Err(_) => format!("Broker id must be an integer, but it is: {name}"),
+    };
+    Err(Rejection {
+        code: ErrorCode::InvalidRequest,
+        message: Some(message),
+    })
 }
 
 fn answer(

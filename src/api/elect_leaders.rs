@@ -18,6 +18,8 @@ use crate::types::{ErrorCode, TopicName};
 
 const PREFERRED: i8 = 0;
 const UNCLEAN: i8 = 1;
+/// From this version on the answer has an error code of its own.
+const VERSION_ERROR_CODE: i16 = 1;
 
 type Results = BTreeMap<TopicName, Vec<(i32, Result<(), PlanError>)>>;
 
@@ -27,7 +29,7 @@ pub fn handle(context: Context, request: ElectLeadersRequest) -> Handled<ElectLe
         UNCLEAN => Election::Unclean,
         kind => {
             let message = format!("Unknown election type {kind}");
-            let answer = refused(&request, ErrorCode::InvalidRequest, &message);
+            let answer = refused(&context, &request, ErrorCode::InvalidRequest, &message);
             return Handled::Ready(answer);
         }
     };
@@ -51,7 +53,10 @@ pub fn handle(context: Context, request: ElectLeadersRequest) -> Handled<ElectLe
         });
         let elected = match planned.await {
             Ok(elected) => elected,
-            Err(error) => return refused(&request, of_quorum(&error), &error.to_string()),
+            Err(error) => {
+                let code = of_quorum(&error);
+                return refused(&context, &request, code, &error.to_string());
+            }
         };
         let mut results = Results::new();
         if all {
@@ -82,7 +87,12 @@ fn answer((index, result): (i32, Result<(), PlanError>)) -> PartitionResult {
 }
 
 /// Everything that was named is refused for the same reason.
-fn refused(request: &ElectLeadersRequest, code: ErrorCode, message: &str) -> ElectLeadersResponse {
+fn refused(
+    context: &Context,
+    request: &ElectLeadersRequest,
+    code: ErrorCode,
+    message: &str,
+) -> ElectLeadersResponse {
     let error = PlanError::new(code, message);
     let topics = request.topic_partitions.iter().flatten().map(|topic| {
         let partitions = topic.partitions.iter();
@@ -91,7 +101,9 @@ fn refused(request: &ElectLeadersRequest, code: ErrorCode, message: &str) -> Ele
             .with_topic(topic.topic.clone())
             .with_partition_result(partitions.collect())
     });
-    ElectLeadersResponse::default()
-        .with_error_code(code.code())
-        .with_replica_election_results(topics.collect())
+    let answer = ElectLeadersResponse::default().with_replica_election_results(topics.collect());
+    match context.api_version >= VERSION_ERROR_CODE {
+        true => answer.with_error_code(code.code()),
+        false => answer,
+    }
 }

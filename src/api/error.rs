@@ -3,6 +3,7 @@
 
 use crate::coordinator::transaction::NoProducerId;
 use crate::log::{AppendError, LogError, ReadError};
+use crate::metadata::PlanError;
 use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, TopicPartition};
 
@@ -66,6 +67,16 @@ pub fn of_quorum(error: &QuorumError) -> ErrorCode {
             tracing::error!("metadata: {error}");
             ErrorCode::UnknownServerError
         }
+    }
+}
+
+/// As the answer for one of several topics.
+pub fn plan_error(error: &QuorumError) -> PlanError {
+    match error {
+        QuorumError::NotController { .. } => {
+            PlanError::new(ErrorCode::NotController, error.to_string())
+        }
+        error => PlanError::bare(of_quorum(error)),
     }
 }
 

@@ -33,9 +33,6 @@ const RECOVERY_POINTS_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it is looked whether more cleaners are wanted.
 const CLEANERS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often logs are looked at whose topic has set `flush.ms`.
-const FLUSH_INTERVAL_MS_MAX: i64 = 500;
-
 /// Everything that was started here.
 pub struct Background {
     tasks: Vec<JoinHandle<()>>,
@@ -70,15 +67,16 @@ impl Background {
             false => initial_delay,
         };
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
-        let flush_ms = log
-            .log_flush_scheduler_interval_ms
-            .min(FLUSH_INTERVAL_MS_MAX);
         let mut tasks = vec![
             tasks::spawn(until(
                 stopping.clone(),
                 follow(node.clone(), image, changes),
             )),
             tasks::spawn(until(stopping.clone(), flush_rolled(node.clone(), rolled))),
+            tasks::spawn(until(
+                stopping.clone(),
+                node.partitions.clone().flush_in_time(),
+            )),
             tasks::spawn(clean_all(node.clone(), stopping.clone())),
             after(
                 initial_delay,
@@ -93,7 +91,6 @@ impl Background {
                 node.partitions.check_lag()
             }),
             every(ms(expiration_ms), expire_producers),
-            every(ms(flush_ms), |node| node.partitions.flush_overdue()),
             every(DELETION_INTERVAL, |node| {
                 node.partitions.run_deletions(node.clock.now_ms())
             }),

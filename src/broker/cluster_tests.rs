@@ -25,6 +25,8 @@ fn own_addresses(count: usize) -> Vec<Ipv4Addr> {
 struct Cluster {
     dir: tempfile::TempDir,
     controllers: Vec<Ipv4Addr>,
+    /// The log alone says who votes (KIP-853).
+    is_dynamic: bool,
 }
 
 impl Cluster {
@@ -32,6 +34,7 @@ impl Cluster {
         Cluster {
             dir: tempfile::tempdir().unwrap(),
             controllers: own_addresses(voters),
+            is_dynamic: false,
         }
     }
 
@@ -40,10 +43,21 @@ impl Cluster {
     }
 
     fn config(&self, id: usize, roles: &str) -> NodeConfig {
-        let voters: Vec<String> = (1..)
-            .zip(&self.controllers)
-            .map(|(id, address)| format!("{id}@{address}:9093"))
-            .collect();
+        let places = (1..).zip(&self.controllers);
+        let (name, places): (_, Vec<String>) = match self.is_dynamic {
+            true => (
+                "bootstrap.servers",
+                places
+                    .map(|(_, address)| format!("{address}:9093"))
+                    .collect(),
+            ),
+            false => (
+                "voters",
+                places
+                    .map(|(id, address)| format!("{id}@{address}:9093"))
+                    .collect(),
+            ),
+        };
         let own = self.controllers.get(id - 1);
         let mut listeners = Vec::new();
         if roles.contains("broker") {
@@ -57,7 +71,7 @@ impl Cluster {
             format!("node.id={id}"),
             format!("listeners={}", listeners.join(",")),
             "controller.listener.names=CONTROLLER".to_owned(),
-            format!("controller.quorum.voters={}", voters.join(",")),
+            format!("controller.quorum.{name}={}", places.join(",")),
             format!("log.dirs={}", self.data(id).display()),
             "broker.heartbeat.interval.ms=200".to_owned(),
         ];
@@ -194,6 +208,41 @@ async fn empty_nodes_form_a_cluster_that_outlives_its_controller_and_a_lost_disk
     }
     create(&back, "after", 3).await;
     for broker in brokers.into_iter().chain([back]) {
+        broker.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_leader_whose_vote_is_taken_away_makes_room_for_another_one() {
+    let cluster = Cluster {
+        is_dynamic: true,
+        ..Cluster::new(3)
+    };
+    let mut brokers = cluster.start_all(&["broker,controller"; 3]).await;
+    for broker in &brokers {
+        until("all are live", || live(broker) == [1, 2, 3]).await;
+    }
+    let leader = brokers[0].node.quorum.leader().unwrap();
+    brokers.sort_by_key(|broker| broker.node.broker_id != leader);
+    let [old, others @ ..] = &brokers[..] else {
+        unreachable!("three were started");
+    };
+    let quorum = &old.node.quorum;
+    let removed = quorum.remove_voter(leader, quorum.directory_id()).await;
+    removed.unwrap();
+    for broker in &brokers {
+        until("another one leads", || {
+            let leader_now = broker.node.quorum.leader();
+            leader_now.is_some_and(|now| now != leader)
+        })
+        .await;
+        assert_eq!(broker.node.quorum.voters().len(), 2);
+    }
+    for (number, broker) in others.iter().chain([old]).enumerate() {
+        create(broker, &format!("after-{number}"), 3).await;
+        until("all are live", || live(broker) == [1, 2, 3]).await;
+    }
+    for broker in brokers {
         broker.stop().await;
     }
 }

@@ -187,12 +187,21 @@ async fn serve(node: &Node, channel: &ControllerChannel, epoch: BrokerEpoch, tim
     node.partitions.surroundings().set_broker_epoch(epoch);
     // It is unfenced once it has seen that entry.
     node.partitions.wait_applied(Offset(epoch.0)).await;
+    let ask = || heartbeat(node, channel, epoch, false, time);
+    until_unfenced(ask, || node.unfenced_here()).await;
+}
+
+/// Beats until the controller says that it is unfenced, and that is `known` here.
+async fn until_unfenced<B, K>(mut ask: impl FnMut() -> B, mut known: impl FnMut() -> K)
+where
+    B: Future<Output = Result<Beat, LifecycleError>>,
+    K: Future<Output = ()>,
+{
     loop {
-        match heartbeat(node, channel, epoch, false, time).await {
+        match ask().await {
             // Fenced again before that was known here, it would wait for ever without a beat.
             Ok(beat) if !beat.is_fenced => {
-                let known = tokio::time::timeout(LOOK, node.unfenced_here());
-                if known.await.is_ok() {
+                if tokio::time::timeout(LOOK, known()).await.is_ok() {
                     return;
                 }
             }
@@ -307,6 +316,8 @@ pub fn start_controller(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -314,5 +325,32 @@ mod tests {
         let lacking = |voters| (0..=voters).find(|gone| lacks_majority(voters, *gone));
         assert_eq!([1, 2, 3, 4, 5].map(lacking), [1, 1, 2, 2, 3].map(Some));
         assert!(!lacks_majority(0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_is_fenced_before_it_knew_that_it_was_not_goes_on_beating() {
+        // Unfenced and fenced again at once, so that no metadata ever shows it unfenced; it is
+        // unfenced for good by a later heartbeat.
+        let answers = [Some(true), Some(false), None, Some(true), Some(false)];
+        let beats = Cell::new(0);
+        let ask = || {
+            let is_fenced = answers[beats.get()];
+            beats.set(beats.get() + 1);
+            std::future::ready(match is_fenced {
+                Some(is_fenced) => Ok(Beat {
+                    is_fenced,
+                    should_shut_down: false,
+                }),
+                None => Err(LifecycleError::Refused(ErrorCode::NotController)),
+            })
+        };
+        let known = async || {
+            if beats.get() < answers.len() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let ends = tokio::time::timeout(Duration::from_secs(10), until_unfenced(ask, known));
+        ends.await.expect("it beats until it knows");
+        assert_eq!(beats.get(), answers.len());
     }
 }

@@ -21,7 +21,7 @@ use super::exit::{Done, Exit};
 use super::io::Io;
 use super::passed_over::ClientKind;
 use super::settings::Settings;
-use crate::host::{Clock, Disk, RealDisk, SystemClock};
+use crate::host::{Clock, SystemClock, read_given};
 use crate::peer::Address;
 use crate::types::ErrorCode;
 
@@ -262,8 +262,7 @@ async fn ensure_topic(io: &mut Io, words: &Words) -> Done {
         .option(&["-t", "--timeout"])
         .and_then(|t| t.parse().ok())
         .unwrap_or(60);
-    let bytes = RealDisk
-        .read(Path::new(path))
+    let bytes = read_given(Path::new(path))
         .map_err(|error| Exit::error(format!("cub: {path}: {error}")))?;
     let text = String::from_utf8_lossy(&bytes);
     let topics = topics_of(&text)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::host::{Disk, RealDisk};
+use crate::host::read_given;
 
 use super::common::{parse, require};
 use super::exit::{Done, Exit};
@@ -99,7 +99,7 @@ fn read(path: &str) -> Result<Rows, Exit> {
         Exit::caught("java.io.IOException", &text)
     };
     let operation = "org.apache.kafka.tools.AdminOperationException";
-    let bytes = RealDisk.read(Path::new(path)).map_err(unreadable)?;
+    let bytes = read_given(Path::new(path)).map_err(unreadable)?;
     let json: serde_json::Value = serde_json::from_slice(&bytes)
         .map_err(|_| Exit::caught(operation, "The input string is not a valid JSON"))?;
     let file: File = serde_json::from_value(json).map_err(|error| {

@@ -12,7 +12,7 @@ use super::exit::{Done, Exit};
 use super::io::Io;
 use super::options::{HELP, Opt, Options, VERSION, flag, text, typed};
 use super::settings::Settings;
-use crate::host::{Disk, RealDisk};
+use crate::host::read_given;
 use crate::types::ErrorCode;
 
 const PURPOSE: &str = "This tool attempts to elect a new leader for a set of topic partitions. The type of elections \
@@ -157,8 +157,7 @@ fn partitions(options: &Options) -> Result<Option<Vec<(String, i32)>>, Exit> {
         return Ok(None);
     }
     if let Some(path) = options.one("path-to-json-file").map_err(caught)? {
-        let bytes = RealDisk
-            .read(Path::new(path))
+        let bytes = read_given(Path::new(path))
             .map_err(|_| Exit::caught("java.nio.file.NoSuchFileException", path))?;
         let file: File = serde_json::from_slice(&bytes).map_err(|_| {
             let text = "Replica election data is empty";

@@ -12,7 +12,7 @@ use super::passed_over::ClientKind;
 use super::produce::{Outgoing, Producer, ProducerConfig};
 use super::rate::Pace;
 use super::settings::Settings;
-use crate::host::{Clock, Disk, RealDisk, SystemClock, random};
+use crate::host::{Clock, SystemClock, random, read_given};
 
 const TOOL: Command = Command {
     name: "kafka-producer-perf-test",
@@ -193,8 +193,7 @@ impl Payloads {
             return Ok(Payloads::Counting);
         }
         if let Some(path) = given.one("--payload-file") {
-            let bytes = RealDisk
-                .read(Path::new(path))
+            let bytes = read_given(Path::new(path))
                 .map_err(|error| Exit::error(format!("{path}: {error}")))?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let delimiter = given

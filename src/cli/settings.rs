@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::config::parse_properties;
-use crate::host::{Disk, RealDisk};
+use crate::host::read_given;
 use crate::peer::{Address, AddressError, Client, ClientConfig, parse_bootstrap};
 
 use super::admin::Admin;
@@ -42,7 +42,7 @@ impl Settings {
             let text = format!("{path} (No such file or directory)");
             Exit::uncaught("java.io.FileNotFoundException", &text)
         };
-        let bytes = RealDisk.read(Path::new(path)).map_err(missing)?;
+        let bytes = read_given(Path::new(path)).map_err(missing)?;
         let text = String::from_utf8_lossy(&bytes);
         let read = parse_properties(path, &text).map_err(|error| Exit::error(error.to_string()))?;
         for property in read {

@@ -120,7 +120,7 @@ pub trait File: Send + Sync {
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 }
 
-pub use real::RealDisk;
+pub use real::{RealDisk, read_given};
 
 mod real {
     use std::fs;
@@ -152,6 +152,11 @@ mod real {
     /// The machine's own file system.
     #[derive(Debug, Clone, Copy, Default)]
     pub struct RealDisk;
+
+    /// A file that somebody named on the command line. It may be a pipe, which is waited for.
+    pub fn read_given(path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path)
+    }
 
     struct RealFile {
         file: fs::File,

@@ -4,7 +4,8 @@
 //! memory may then be ahead of the disk, or the disk ahead of it; nobody uses either any more, so
 //! there is no undo code, but for two cases that change nothing: an append for which there is no
 //! space (`Log::append_run`), and a file that there is no space to replace ([`DirCore::replace`]).
-//! The next start reads the files.
+//! The next start reads the files. A panic in the middle of a flush leaves the same doubt, and does
+//! the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
@@ -57,6 +58,19 @@ impl Drop for ReplaceTurn<'_> {
     fn drop(&mut self) {
         self.core.replacing.lock().remove(self.path);
         self.core.replaced.notify_all();
+    }
+}
+
+/// See [`DirCore::syncing`].
+pub(super) struct Syncing<'a> {
+    core: &'a DirCore,
+}
+
+impl Drop for Syncing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.core.go_offline("a flush has panicked".to_owned());
+        }
     }
 }
 
@@ -134,6 +148,11 @@ impl DirCore {
         {
             on_offline();
         }
+    }
+
+    /// To be held while what is noted as durable is not yet: a panic takes the directory offline.
+    pub fn syncing(&self) -> Syncing<'_> {
+        Syncing { core: self }
     }
 
     pub fn check_room(&self, bytes: u64) -> Result<(), LogError> {

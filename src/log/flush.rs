@@ -42,6 +42,7 @@ impl Log {
     /// Returns once everything appended before the call would survive a power cut.
     pub fn flush(&self) -> Result<(), LogError> {
         let _flushing = self.flushing.lock();
+        let _syncing = self.dir.core.syncing();
         let dirty = {
             let mut writer = self.writer.lock();
             self.check_open(&writer)?;
@@ -58,6 +59,7 @@ impl Log {
     /// (`LogDir::checkpoint`).
     pub fn checkpoint(&self) -> Result<(), LogError> {
         let _flushing = self.flushing.lock();
+        let _syncing = self.dir.core.syncing();
         let dirty = {
             let mut writer = self.writer.lock();
             self.check_open(&writer)?;
@@ -73,6 +75,7 @@ impl Log {
     /// Clean stop of this log; appends fail afterwards.
     pub fn close(&self) -> Result<(), LogError> {
         let _flushing = self.flushing.lock();
+        let _syncing = self.dir.core.syncing();
         let dirty = {
             let mut writer = self.writer.lock();
             self.check_open(&writer)?;

@@ -51,6 +51,7 @@ impl DirCore {
         logs: impl Iterator<Item = &'a Log>,
         purpose: Purpose,
     ) -> Result<(), LogError> {
+        let _syncing = self.syncing();
         let mut written = Vec::new();
         for log in logs {
             match log.write_for(purpose) {

@@ -4,14 +4,15 @@
 //! batches, in index entries that are still in memory, and only then in the index file. The first
 //! two give the place; the others a place to step on from, batch by batch.
 
+use crate::record::HEADER_BYTES;
 use crate::types::Offset;
 
 use super::error::LogError;
 use super::log::View;
 use super::names::Kind;
-use super::offset_index::OffsetIndex;
+use super::offset_index::{OffsetEntry, OffsetIndex};
 use super::partition_dir::PartitionDir;
-use super::scan::find_offset;
+use super::scan::{BatchScan, ScanError, find_offset};
 use super::segment::Segment;
 
 /// What memory knows about an offset.
@@ -79,13 +80,30 @@ impl PartitionDir {
         let index = OffsetIndex::new(&*file, segment.offset_index_bytes);
         let entry = index.floor(relative_offset);
         let entry = self.read(segment, Kind::OffsetIndex, entry)?;
-        // An entry beyond the end is damage; stepping from the start is slow and right.
-        let position = entry.map_or(0, |e| e.position);
-        Ok(if position < segment.log_bytes {
-            position
-        } else {
-            0
-        })
+        match entry {
+            Some(entry) if self.is_believable(segment, entry)? => Ok(entry.position),
+            // Stepping from the start is slow and right.
+            _ => Ok(0),
+        }
+    }
+
+    /// Whether a batch begins where an entry of the index says, and not behind its offset: if the
+    /// index is damaged, records would be passed over.
+    fn is_believable(&self, segment: &Segment, entry: OffsetEntry) -> Result<bool, LogError> {
+        if entry.position >= segment.log_bytes {
+            return Ok(false);
+        }
+        let file = self.open(segment, Kind::Log)?;
+        let (position, end) = (u64::from(entry.position), u64::from(segment.log_bytes));
+        let mut scan = BatchScan::new(&*file, position, end, Offset::ZERO, HEADER_BYTES);
+        match scan.next_header() {
+            Ok(Some(found)) => {
+                let offset = segment.absolute(entry.relative_offset);
+                Ok(found.header.base_offset <= offset)
+            }
+            Ok(None) | Err(ScanError::Invalid { .. }) => Ok(false),
+            Err(error) => self.scanned(segment, Err(error)),
+        }
     }
 
     /// Where the batch that holds `offset`, or the first one after it, starts and ends; the end of

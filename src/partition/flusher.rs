@@ -6,9 +6,12 @@
 //! 2. Who asks while his partition is being flushed waits for the next group: his records may have
 //!    come too late for this one.
 //! 3. A flush that fails fails for all who wait for that partition.
-//! 4. The records count as appended (`Partition::flushed`) even if nobody waits any more.
+//! 4. A flush that panics fails for its whole group (the log's directory is offline then). The next
+//!    group has its turn.
+//! 5. The records count as appended (`Partition::flushed`) even if nobody waits any more.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -51,9 +54,9 @@ impl Flusher {
         let (flushed, is_flushing) = self.ask(partition);
         if !is_flushing {
             let this = self.clone();
-            tasks::spawn_blocking(move || while this.flush_group() {});
+            tasks::spawn_blocking(move || this.flush_groups());
         }
-        // Unanswered only if the process stops.
+        // Unanswered only if the flush has panicked, or the process stops.
         async move { flushed.await.unwrap_or_else(|_| Err(Arc::new(closed))) }
     }
 
@@ -65,6 +68,13 @@ impl Flusher {
         gathering.asked.push(Asked { partition, answer });
         let was_flushing = std::mem::replace(&mut gathering.is_flushing, true);
         (flushed, was_flushing)
+    }
+
+    /// Until nobody has asked. The panic hook has said where it was; those who wait have their
+    /// answer, since the group is dropped.
+    fn flush_groups(&self) {
+        let next = || catch_unwind(AssertUnwindSafe(|| self.flush_group())).unwrap_or(true);
+        while next() {}
     }
 
     /// False when nobody has asked.

@@ -123,8 +123,9 @@ impl Partition {
                 self.begin_inside_batch(first, now)?;
                 let appended = self.log().append_as_follower(&batches, now)?;
                 self.note_rolled(&appended);
-                if self.needs_flush(&appended) {
-                    self.on_log(Log::flush)?;
+                match self.needs_flush(&appended) {
+                    true => self.on_log(Log::flush)?,
+                    false => self.note_unflushed(),
                 }
             }
             self.take_watermarks(from_leader.high_watermark, from_leader.log_start_offset)?;

@@ -20,6 +20,7 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use super::effective::PartitionConfig;
+use super::flush_ms::FlushDeadline;
 use super::observer::PartitionObserver;
 use super::surroundings::{Leadership, Surroundings};
 use super::waiters::{Waiter, Waiters};
@@ -64,12 +65,13 @@ pub struct Partition {
     log: ArcSwap<Log>,
     log_dir: ArcSwap<LogDir>,
     pub(super) surroundings: Arc<Surroundings>,
-    topic_config: ArcSwap<TopicConfig>,
+    pub(super) topic_config: ArcSwap<TopicConfig>,
     pub(super) leadership: ArcSwap<Leadership>,
     pub(super) role: Mutex<Role>,
     /// The first of the leader epochs that this broker has led without a break.
     leads_since: AtomicI32,
     pub(super) high_watermark: AtomicI64,
+    pub(super) flush_deadline: FlushDeadline,
     /// Those who wait for the watermarks.
     waiters: Waiters,
     /// Followers that wait for the log's end, or for the high watermark.
@@ -103,6 +105,7 @@ impl Partition {
             topic_config: ArcSwap::new(new.topic_config),
             high_watermark: AtomicI64::new(high_watermark.min(log.log_end_offset()).0),
             log: ArcSwap::new(log),
+            flush_deadline: FlushDeadline::default(),
             leadership: ArcSwap::from_pointee(Leadership::unknown()),
             role: Mutex::new(Role::None),
             leads_since: AtomicI32::new(LEADS_NOT),
@@ -167,6 +170,7 @@ impl Partition {
                 break;
             }
         }
+        self.note_flush_ms();
     }
 
     /// Takes over what the metadata says of the partition's leader. What is older than what is
@@ -335,6 +339,7 @@ impl Partition {
         self.note_rolled(&appended);
         let needs_flush = self.needs_flush(&appended);
         if !needs_flush {
+            self.note_unflushed();
             self.advance_high_watermark(appended.last_offset.next());
         }
         Ok((appended, needs_flush))

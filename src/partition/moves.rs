@@ -216,6 +216,11 @@ impl Partitions {
         {
             self.give_up(&moving);
         }
+        // What a move has copied that ended because a directory failed.
+        let works = |dir: &&Arc<LogDir>| dir.offline_reason().is_none();
+        for dir in self.log_dirs().iter().filter(works) {
+            self.delete_future(dir, &partition.topic_partition);
+        }
     }
 
     fn give_up(&self, moving: &Arc<Move>) {

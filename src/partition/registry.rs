@@ -34,9 +34,7 @@ use crate::metadata::{
     ConfigResource, ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration,
     TopicImage,
 };
-use crate::types::{
-    BrokerId, Offset, TimestampMs, TopicId, TopicName, TopicPartition, with_causes,
-};
+use crate::types::{BrokerId, Offset, TopicId, TopicName, TopicPartition, with_causes};
 
 /// The replicas of one topic on this broker, by partition index.
 type OfTopic = Vec<Option<Arc<Partition>>>;
@@ -59,10 +57,6 @@ pub struct Partitions {
     /// Directories that could not be opened: nothing new may be made in their place.
     pub(super) unopened: Mutex<HashSet<TopicPartition>>,
     pub(super) deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
-    /// Those that have something to flush and a limit for how long it may wait, and since when.
-    pub(super) unflushed: Mutex<HashMap<TopicPartition, TimestampMs>>,
-    /// A topic has set `flush.ms`: else nobody looks.
-    pub(super) has_flush_ms: AtomicBool,
     observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
 }
@@ -98,8 +92,6 @@ impl Partitions {
             found: FoundLogs::default(),
             unopened: Mutex::default(),
             deletions: Mutex::default(),
-            unflushed: Mutex::default(),
-            has_flush_ms: AtomicBool::new(false),
             observers: RwLock::default(),
             applied: watch::Sender::new(Offset::NONE),
         }
@@ -317,7 +309,6 @@ impl Partitions {
                 return None;
             }
         };
-        self.note_flush_ms(config);
         let partition = Partition::new(NewPartition {
             topic_id: topic.id,
             log,
@@ -336,6 +327,8 @@ impl Partitions {
             }
             of_topic[at] = Some(partition.clone());
         }
+        // Who flushes finds it in its place.
+        partition.note_flush_ms();
         self.resume_move(&partition, is_new);
         // Whoever is told of its role finds it in its place.
         Some(partition)
@@ -427,7 +420,6 @@ impl Partitions {
             return;
         }
         let config = PartitionConfig::of_topic(node, image, &topic.name);
-        self.note_flush_ms(&config);
         for partition in partitions {
             partition.configure(config.clone());
         }

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 
 use super::assignments::Assignments;
+use super::flush_ms::FlushDeadlines;
 use super::flusher::Flusher;
 use super::isr_changes::IsrChanges;
 use super::throttles::Throttles;
@@ -41,6 +42,7 @@ pub struct Surroundings {
     /// Takes logs that began a new segment: the old one is to be flushed, aside.
     pub rolled: mpsc::UnboundedSender<Arc<Log>>,
     pub(super) flusher: Arc<Flusher>,
+    pub(super) flush_deadlines: FlushDeadlines,
     broker_epoch: AtomicI64,
     brokers: ArcSwap<KnownBrokers>,
     replica_lag_time_max_ms: AtomicI64,
@@ -60,6 +62,7 @@ impl Surroundings {
             throttles: Throttles::default(),
             rolled,
             flusher: Arc::default(),
+            flush_deadlines: FlushDeadlines::default(),
             broker_epoch: AtomicI64::new(BrokerEpoch::NONE.0),
             brokers: ArcSwap::default(),
             replica_lag_time_max_ms: AtomicI64::new(30_000),

@@ -66,7 +66,13 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
             directory_id: quorum.directory_id,
         };
         if quorum.voters().contains(&me) || (dynamic && quorum.learners().contains(&me)) {
-            reasons.forget();
+            match quorum.disagreement() {
+                Some(reason) if reasons.is_due(&reason, Instant::now()) => {
+                    tracing::warn!("{reason}: the cluster goes by its own");
+                }
+                Some(_) => {}
+                None => reasons.forget(),
+            }
             continue;
         }
         let placed = match quorum.is_leader() {

@@ -28,8 +28,9 @@ pub const OBSERVER_MAX: Duration = Duration::from_secs(300);
 pub struct Endpoint {
     node_id: BrokerId,
     quorum: OnceLock<Weak<Quorum>>,
-    /// Of a node whose store belongs to no cluster yet, while it looks for the others.
-    directory_id: OnceLock<Uuid>,
+    /// The directory of a node whose store belongs to no cluster yet, while it looks for the
+    /// others, and the voters that it lists.
+    looking: OnceLock<(Uuid, BTreeMap<BrokerId, String>)>,
     observers: Mutex<BTreeMap<BrokerId, Observed>>,
 }
 
@@ -46,13 +47,13 @@ impl Endpoint {
         Arc::new(Endpoint {
             node_id,
             quorum: OnceLock::new(),
-            directory_id: OnceLock::new(),
+            looking: OnceLock::new(),
             observers: Mutex::default(),
         })
     }
 
-    pub(super) fn looks_for_others(&self, directory_id: Uuid) {
-        let _ = self.directory_id.set(directory_id);
+    pub(super) fn looks_for_others(&self, directory_id: Uuid, listed: BTreeMap<BrokerId, String>) {
+        let _ = self.looking.set((directory_id, listed));
     }
 
     pub(super) fn serve(&self, quorum: &Arc<Quorum>) {
@@ -94,16 +95,19 @@ impl Endpoint {
                 leader,
                 term,
                 voters: quorum.voters(),
+                listed: quorum.listed(),
             });
         }
+        // Before that is known there is nothing to tell.
+        let (directory_id, listed) = self.looking.get()?.clone();
         Some(HelloAnswer {
             node_id: self.node_id,
-            // Before that is known there is nothing to tell.
-            directory_id: *self.directory_id.get()?,
+            directory_id,
             cluster_id: None,
             leader: None,
             term: 0,
             voters: Vec::new(),
+            listed,
         })
     }
 

@@ -14,7 +14,8 @@
 //!    directory; the others tell theirs later (`admission`).
 //! 3. Where the directories were formatted for a cluster nobody has to invent its id, and any
 //!    majority begins: each of them writes the same first entry, and an election decides.
-//! 4. The identity is written before the first message goes out; what was to be the first entry is
+//! 4. Nodes whose lists name other voters make no cluster: each would count another majority.
+//! 5. The identity is written before the first message goes out; what was to be the first entry is
 //!    written with it, so that a crash in between is made up for.
 
 use std::collections::BTreeMap;
@@ -50,7 +51,7 @@ pub(super) async fn identity(
         return Ok(known);
     }
     let directory_id = identity::directory_id(store, config.directory_id)?;
-    endpoint.looks_for_others(directory_id);
+    endpoint.looks_for_others(directory_id, config.voters.clone());
     let mut round = 0;
     loop {
         let heard = ask_all(config, transport).await;
@@ -60,10 +61,13 @@ pub(super) async fn identity(
             return Ok(identity);
         }
         if round % SAY_AFTER == SAY_AFTER / 10 {
-            tracing::info!(
-                "a new cluster waits for {}",
-                missing(config, &heard).join(", ")
-            );
+            match disagreement(config, &heard) {
+                Some(reason) => tracing::warn!("no new cluster is made: {reason}"),
+                None => tracing::info!(
+                    "a new cluster waits for {}",
+                    missing(config, &heard).join(", ")
+                ),
+            }
         }
         round += 1;
         tokio::time::sleep(ASK_AGAIN).await;
@@ -82,6 +86,27 @@ fn missing(config: &QuorumConfig, heard: &[Heard]) -> Vec<String> {
     let asked = others.map(|(_, address)| address).chain(&config.begin_at);
     let silent = |address: &&String| !heard.iter().any(|(at, _)| at == *address);
     asked.filter(silent).cloned().collect()
+}
+
+/// Why those that were heard cannot be of one new cluster with this node: they would not vote for
+/// one another. An address may have several names.
+fn disagreement(config: &QuorumConfig, heard: &[Heard]) -> Option<String> {
+    let (address, answer) = heard
+        .iter()
+        .find(|(_, answer)| !answer.listed.keys().eq(config.voters.keys()))?;
+    let shown = |listed: &BTreeMap<BrokerId, String>| {
+        let voters: Vec<String> = listed.iter().map(|(id, at)| format!("{id}@{at}")).collect();
+        match voters.is_empty() {
+            true => "not there".to_owned(),
+            false => voters.join(","),
+        }
+    };
+    Some(format!(
+        "controller.quorum.voters of node {} at {address} is {}, that of this node is {}",
+        answer.node_id,
+        shown(&answer.listed),
+        shown(&config.voters),
+    ))
 }
 
 /// Everyone's answer, of those that answer. Among addresses without an id is this node's own.
@@ -191,6 +216,9 @@ fn decide(
             _ => Ok(Some(identity(formed, None))),
         };
     }
+    if disagreement(config, heard).is_some() {
+        return Ok(None);
+    }
     let Some(first) = first_voters(config, directory_id, heard, waits) else {
         return Ok(None);
     };
@@ -220,6 +248,7 @@ mod tests {
             leader: None,
             term: 0,
             voters: Vec::new(),
+            listed: config(node_id).voters,
         };
         (format!("h:{node_id}"), answer)
     }
@@ -273,6 +302,11 @@ mod tests {
             begin_at: (4..=6).map(|id| format!("h:{id}")).collect(),
             ..config(node_id)
         };
+        let hello = |node_id, cluster_id| {
+            let (address, mut answer) = hello(node_id, cluster_id);
+            answer.listed.clear();
+            (address, answer)
+        };
         let all = [hello(4, None), hello(5, None), hello(6, None)];
         assert_eq!(by(&dynamic(4), &all[..2], false), None);
         assert_eq!(by(&dynamic(5), &all, false), None);
@@ -282,6 +316,27 @@ mod tests {
         let late = [hello(4, Some("c"))];
         let joined = by(&dynamic(7), &late, true).unwrap();
         assert_eq!(joined.first_voters, None);
+    }
+
+    #[test]
+    fn nobody_begins_with_those_that_list_other_voters() {
+        let mut longer = hello(3, None);
+        longer.1.listed.insert(BrokerId(4), "h:4".into());
+        let mut shorter = hello(3, None);
+        shorter.1.listed.remove(&BrokerId(1));
+        let mut none = hello(3, None);
+        none.1.listed.clear();
+        for other in [longer, shorter, none] {
+            let heard = [hello(2, None), other];
+            assert_eq!(decided(1, &heard), None);
+            assert_eq!(by(&config(1), &heard, false), None, "however long it waits");
+            let reason = disagreement(&config(1), &heard).unwrap();
+            assert!(reason.contains("of node 3 at h:3 is "), "{reason}");
+        }
+        // Another name of an address is another name.
+        let mut renamed = hello(3, None);
+        renamed.1.listed.insert(BrokerId(2), "two:2".into());
+        assert!(decided(1, &[hello(2, None), renamed]).is_some());
     }
 
     #[test]

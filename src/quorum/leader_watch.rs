@@ -2,7 +2,7 @@
 //! are several voters.
 //!
 //! ```text
-//!                 .-- its address refuses: it is gone ---------------------.
+//!                 .-- its address refuses, or it has no vote: it is gone ---.
 //!   a leader leads                                                         >-- in turn: elect
 //!                 '-- silent for five heartbeats -> would a majority vote -'
 //!   nobody leads ---- for one heartbeat ----------> for this node?
@@ -15,7 +15,10 @@
 //!    own vote is free; the next one is elected.
 //! 3. A leader that is only silent may still lead the others: a voter stands for election when a
 //!    majority would vote for it (`hearing`).
-//! 4. The time in which this node did not run says nothing of the leader's silence.
+//! 4. A leader whose vote was taken away leads on, as far as openraft is concerned, though nobody
+//!    finds it among the voters any more: it counts as gone. Who stands for election then has a
+//!    higher term, of which the old leader hears with its next message.
+//! 5. The time in which this node did not run says nothing of the leader's silence.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Weak};
@@ -118,14 +121,23 @@ async fn attend(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: O
     }
 }
 
-/// Returns when nobody listens any more where `leader` did.
+/// Returns when nobody listens any more where `leader` did, or when it is no voter any more.
 async fn refused(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: BrokerId) {
+    let mut votes_no_more = false;
     loop {
-        let Some(voters) = quorum.upgrade().map(|this| this.voters()) else {
+        let Some(this) = quorum.upgrade() else {
             return std::future::pending().await;
         };
+        let voters = this.voters();
+        let votes = voters.iter().any(|voter| voter.id == this.node_id);
+        drop(this);
         let Some(address) = voters.into_iter().find(|voter| voter.id == leader) else {
-            // The leader of a new cluster is heard of before its voters are.
+            if votes_no_more {
+                return;
+            }
+            // The leader of a new cluster is heard of before its voters are; one whose vote was
+            // taken away has a moment to say that to all.
+            votes_no_more = votes;
             sleep(DIAL_AGAIN).await;
             continue;
         };
@@ -181,7 +193,7 @@ async fn succeed(
     if let (Some(leader), Loss::Gone) = (lost, loss) {
         tracing::info!(
             leader = leader.0,
-            "the leader of the quorum is gone: nobody listens there"
+            "the leader of the quorum is gone: nobody listens there, or it votes no more"
         );
         if let Ok(voter) = this.voter() {
             voter.hearing.forget(leader);

@@ -10,6 +10,8 @@
 //!    the directory: a voter that lost its disk is another one, and must not vote in its place.
 //! 2. Nothing is longer than a frame may be, and what is read is bounded by what is there.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -97,6 +99,9 @@ pub(super) struct HelloAnswer {
     pub leader: Option<BrokerId>,
     pub term: u64,
     pub voters: Vec<VoterInfo>,
+    /// Its `controller.quorum.voters`.
+    #[serde(default)]
+    pub listed: BTreeMap<BrokerId, String>,
 }
 
 /// "Would you vote for me?"

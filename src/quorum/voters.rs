@@ -263,6 +263,34 @@ impl Quorum {
         learner.map(|_| ()).map_err(failed)
     }
 
+    /// The voters by this node's configuration.
+    pub(super) fn listed(&self) -> BTreeMap<BrokerId, String> {
+        self.voter()
+            .map_or_else(|_| BTreeMap::new(), |voter| voter.listed.clone())
+    }
+
+    /// What is wrong with this node's list of voters.
+    pub(super) fn disagreement(&self) -> Option<String> {
+        let listed = self.listed();
+        if listed.is_empty() {
+            return None;
+        }
+        let members = self.voters().into_iter().chain(self.learners());
+        let members: BTreeSet<BrokerId> = members.map(|voter| voter.id).collect();
+        if members.is_empty() || members.iter().eq(listed.keys()) {
+            return None;
+        }
+        let shown = |ids: &mut dyn Iterator<Item = &BrokerId>| {
+            let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+            ids.join(", ")
+        };
+        Some(format!(
+            "controller.quorum.voters of this node names {}, the cluster's voters are {}",
+            shown(&mut listed.keys()),
+            shown(&mut members.iter()),
+        ))
+    }
+
     /// Controllers that follow without a vote.
     pub fn learners(&self) -> Vec<VoterInfo> {
         let Ok(raft) = self.raft() else {

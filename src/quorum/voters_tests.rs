@@ -5,18 +5,36 @@ use std::io;
 use std::sync::Weak;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::tests::{Memory, TIMEOUT, put, value};
 use super::*;
 
 /// Delivers to whoever is there.
 #[derive(Default)]
-struct Calls(Mutex<BTreeMap<BrokerId, Weak<Quorum>>>);
+struct Calls {
+    nodes: Mutex<BTreeMap<BrokerId, Weak<Quorum>>>,
+    /// Whether what brings or compares entries waits; heartbeats and votes do not.
+    holds_entries: watch::Sender<bool>,
+}
+
+/// A heartbeat has nothing to compare with the log.
+fn has_entries(message: &RaftMessage) -> bool {
+    type Request = openraft::raft::AppendEntriesRequest<raft_types::Types>;
+    let body: Result<Request, _> = keys::decode("a message", &message.body);
+    message.rpc == RaftRpc::AppendEntries
+        && body.is_ok_and(|request| request.prev_log_id.is_some() || !request.entries.is_empty())
+}
 
 impl Transport for Arc<Calls> {
     fn send(&self, message: RaftMessage) -> Sent {
-        let target = self.0.lock().get(&message.target).and_then(Weak::upgrade);
+        let target = self.nodes.lock().get(&message.target).cloned();
+        let mut holds = self.holds_entries.subscribe();
         Box::pin(async move {
+            if has_entries(&message) {
+                let _ = holds.wait_for(|holds| !holds).await;
+            }
+            let target = target.and_then(|target| target.upgrade());
             let target = target.ok_or(io::ErrorKind::ConnectionRefused)?;
             let answer = target.handle_rpc(message.rpc, &message.body).await;
             answer.map_err(io::Error::other)
@@ -43,7 +61,10 @@ async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Qu
         .unwrap();
     // The test says who stands for election, and when: no leader is unseated by a clock.
     quorum.raft().unwrap().runtime_config().elect(false);
-    calls.0.lock().insert(BrokerId(id), Arc::downgrade(&quorum));
+    calls
+        .nodes
+        .lock()
+        .insert(BrokerId(id), Arc::downgrade(&quorum));
     quorum
 }
 
@@ -142,7 +163,7 @@ async fn three_voters_agree_and_outlive_their_leader() {
 
     // The leader goes; the others go on without it, past a snapshot.
     first.shutdown().await;
-    calls.0.lock().remove(&first.node_id());
+    calls.nodes.lock().remove(&first.node_id());
     nodes.retain(|node| node.node_id() != first.node_id());
     let second = elect(&nodes).await;
     for i in 0..100 {
@@ -154,6 +175,48 @@ async fn three_voters_agree_and_outlive_their_leader() {
     let back = start(id, &calls, &stores[id as usize - 1]).await;
     until(&back, "c", "99").await;
     assert_eq!(*back.image(), *second.image());
+}
+
+#[tokio::test]
+async fn a_leader_that_comes_back_in_its_term_plans_on_all_that_it_had_committed() {
+    let calls = Arc::new(Calls::default());
+    let (stores, nodes) = three(&calls).await;
+    let first = elect(&nodes).await;
+    put(&first, "a", "1").await.unwrap();
+    put(&first, "a", "2").await.unwrap();
+    let term = first.leader_and_term();
+    let id = first.node_id();
+    first.shutdown().await;
+    calls.nodes.lock().remove(&id);
+
+    // Nobody else stood for election. It has its last entry, but not that it was committed, and
+    // cannot compare its log with the others'.
+    calls.holds_entries.send_replace(true);
+    let back = start(id.0, &calls, &stores[id.0 as usize - 1]).await;
+    assert_eq!(back.leader_and_term(), term);
+    assert_eq!(value(&back.image(), "a").as_deref(), Some("1"));
+    let last_index = |node: &Quorum| node.raft().unwrap().metrics().borrow().last_log_index;
+    let before = last_index(&back);
+    let asked = back.clone();
+    let seen = tasks::spawn(async move {
+        loop {
+            let planner = |image: &MetadataImage| Plan::answer(value(image, "a"));
+            match asked.submit(TIMEOUT, planner).await {
+                Ok(seen) => return seen,
+                // The others' answers to a heartbeat came late.
+                Err(QuorumError::NotController { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    let settled = async {
+        while last_index(&back) == before && !seen.is_finished() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, settled).await.unwrap();
+    calls.holds_entries.send_replace(false);
+    assert_eq!(seen.await.unwrap().as_deref(), Some("2"));
 }
 
 /// A controller that has found the cluster, and has nothing of it yet.
@@ -177,7 +240,7 @@ async fn start_without_a_vote(voter: &VoterInfo, calls: &Arc<Calls>) -> Arc<Quor
         .await
         .unwrap();
     quorum.raft().unwrap().runtime_config().elect(false);
-    calls.0.lock().insert(voter.id, Arc::downgrade(&quorum));
+    calls.nodes.lock().insert(voter.id, Arc::downgrade(&quorum));
     quorum
 }
 

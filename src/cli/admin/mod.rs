@@ -20,6 +20,7 @@ use kafka_protocol::protocol::{Request, StrBytes};
 use crate::peer::{Client, CoordinatorKind, PeerError};
 use crate::types::ErrorCode;
 
+pub use cluster::Reassignment;
 pub use configs::{AlterOp, ConfigValue, Resource, ResourceKind, source_name};
 pub use error::AdminError;
 pub use group_detail::{GroupDetail, MemberDetail};

@@ -8,7 +8,7 @@ use crate::cli::admin::{Admin, AdminError, Answer, OffsetSpec};
 use crate::cli::exit::Exit;
 use crate::cli::io::Io;
 use crate::cli::options::Options;
-use crate::host::{Disk, RealDisk};
+use crate::host::read_given;
 use crate::types::ErrorCode;
 
 use super::{Called, group_names};
@@ -111,8 +111,7 @@ impl Scenario {
 
 /// `topic,partition,offset` or `group,topic,partition,offset`.
 fn read_csv(path: &str) -> Result<BTreeMap<(Option<String>, Partition), i64>, Exit> {
-    let bytes = RealDisk
-        .read(Path::new(path))
+    let bytes = read_given(Path::new(path))
         .map_err(|_| Exit::error(format!("java.nio.file.NoSuchFileException: {path}")))?;
     let text = String::from_utf8_lossy(&bytes);
     let mut rows = BTreeMap::new();

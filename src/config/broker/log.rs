@@ -38,8 +38,7 @@ config_table! {
     Long "log.flush.interval.ms" = null, [Any], High, ClusterWide
         "How long a record may wait before it is forced to disk; else the scheduler's interval.";
     Long "log.flush.scheduler.interval.ms" = "9223372036854775807", [Any], High, ReadOnly
-        => log_flush_scheduler_interval_ms: i64,
-        "How often partitions are looked at for records to force to disk.";
+        "In place of log.flush.interval.ms where that is not set; flushes are not late by it.";
     Int "log.flush.offset.checkpoint.interval.ms" = "60000", [AtLeast(0)], High, ReadOnly
         => log_flush_offset_checkpoint_interval_ms: i32,
         "How often it is written down up to where the logs are on disk.";

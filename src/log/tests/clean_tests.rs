@@ -262,7 +262,7 @@ fn step() -> impl Strategy<Value = Put> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn what_survives_is_what_the_model_says(steps in prop::collection::vec(step(), 1..60)) {

@@ -86,6 +86,8 @@ struct State {
     fail_at: Option<u64>,
     /// The failure is that there is no space.
     is_full: bool,
+    /// It is a bug in place of an error.
+    is_panic: bool,
     failed: bool,
     /// Changes that were tried after the failure.
     changes_after_failure: u64,
@@ -132,6 +134,12 @@ impl FaultyDisk {
     pub fn fill_at(&self, n: u64) {
         self.fail_at(n);
         self.state.lock().is_full = true;
+    }
+
+    /// As `fail_at`, by a panic.
+    pub fn panic_at(&self, n: u64) {
+        self.fail_at(n);
+        self.state.lock().is_panic = true;
     }
 
     /// Takes back what `fail_at` or `fill_at` has set and has not come.
@@ -195,6 +203,7 @@ impl FaultyDisk {
         }
         if state.fail_at == Some(state.changes) {
             state.failed = true;
+            assert!(!state.is_panic, "planted in the disk");
             return Err(match state.is_full {
                 true => io::ErrorKind::StorageFull.into(),
                 false => io::Error::other("the disk is broken"),

@@ -5,6 +5,7 @@ mod clean_tests;
 mod crash_tests;
 pub(crate) mod faulty_disk;
 mod future_tests;
+mod fuzz_tests;
 mod kafka_tests;
 mod log_dir_tests;
 mod model_tests;

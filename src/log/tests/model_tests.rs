@@ -165,7 +165,7 @@ fn apply(fixture: &mut Fixture, model: &mut Model, operation: Operation) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn a_log_is_a_vector_of_batches(operations in prop::collection::vec(operation(), 1..80)) {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use proptest::prelude::ProptestConfig;
+
 use super::super::*;
 use crate::host::{Disk, RealDisk};
 use crate::record::{Batch, BatchBuilder, Batches, Marker, MarkerType};
@@ -214,6 +216,13 @@ pub fn batches_of(slice: &LogSlice) -> Vec<Batch> {
     Batches::new(bytes_of(slice).into())
         .map(|b| b.unwrap())
         .collect()
+}
+
+/// So many runs of a property, or as many as `PROPTEST_CASES` says.
+pub fn cases(usual: u32) -> ProptestConfig {
+    let wanted = std::env::var("PROPTEST_CASES");
+    let wanted = wanted.ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(wanted.unwrap_or(usual))
 }
 
 /// Every batch of the log, read segment by segment.

@@ -38,6 +38,7 @@ pub use elect_leaders::{
     ElectedLeaders, plan_elect_leaders, plan_preferred_leaders, plan_unclean_leaders,
 };
 pub use partition_change::{Election, RulesOf, TopicRules};
+pub use placement::{Place, place_among};
 pub use producer_ids::{PRODUCER_ID_BLOCK, ProducerIdBlock, plan_allocate_producer_ids};
 pub use reassign::{Reassign, Reassigned, plan_reassign_partitions};
 pub use topic_name::check_topic_name;

@@ -9,15 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::metadata::{Draw, MetadataImage, RegisterBrokerRecord};
+use crate::metadata::{Draw, MetadataImage};
 use crate::types::BrokerId;
 
-type Rack = Option<Arc<str>>;
-
-struct Place {
-    broker: BrokerId,
-    rack: Rack,
-    fenced: bool,
+/// A broker that may get replicas.
+pub struct Place {
+    pub broker: BrokerId,
+    pub rack: Option<Arc<str>>,
+    pub fenced: bool,
 }
 
 /// Chooses the replicas of `count` new partitions, the leader first. `Err` is Kafka's reason why it
@@ -28,8 +27,31 @@ pub(super) fn place(
     replication_factor: usize,
     draw: &mut dyn Draw,
 ) -> Result<Vec<Vec<BrokerId>>, String> {
-    let usable = || image.brokers().filter(|broker| !broker.is_cordoned());
-    let line = line_of(usable());
+    let usable = image.brokers().filter(|broker| !broker.is_cordoned());
+    let places = usable.map(|broker| Place {
+        broker: broker.broker_id,
+        rack: broker.rack.clone(),
+        fenced: !broker.is_active(),
+    });
+    place_among(places, count, replication_factor, &mut |end| {
+        draw.below(end)
+    })
+}
+
+/// [`place`] among these brokers; `below` draws a number.
+pub fn place_among(
+    places: impl Iterator<Item = Place>,
+    count: usize,
+    replication_factor: usize,
+    below: &mut dyn FnMut(usize) -> usize,
+) -> Result<Vec<Vec<BrokerId>>, String> {
+    let line = line_of(places);
+    let leaders: Vec<usize> = (0..line.len()).filter(|i| !line[*i].fenced).collect();
+    if leaders.is_empty() {
+        let reason =
+            "All brokers are currently fenced, or have all their log directories cordoned.";
+        return Err(reason.into());
+    }
     if replication_factor > line.len() {
         return Err(format!(
             "The target replication factor of {replication_factor} cannot be reached because only \
@@ -37,14 +59,8 @@ pub(super) fn place(
             line.len()
         ));
     }
-    let leaders: Vec<usize> = (0..line.len()).filter(|i| !line[*i].fenced).collect();
-    if leaders.is_empty() {
-        let reason =
-            "All brokers are currently fenced, or have all their log directories cordoned.";
-        return Err(reason.into());
-    }
-    let start = draw.below(leaders.len());
-    let shift = draw.below(line.len());
+    let start = below(leaders.len());
+    let shift = below(line.len());
     let replicas_of = |partition: usize| {
         let leader = leaders[(start + partition) % leaders.len()];
         let turn = shift + partition / leaders.len();
@@ -54,18 +70,11 @@ pub(super) fn place(
 }
 
 /// The brokers, racks alternating.
-fn line_of<'a>(brokers: impl Iterator<Item = &'a Arc<RegisterBrokerRecord>>) -> Vec<Place> {
-    let mut racks: BTreeMap<Rack, VecDeque<Place>> = BTreeMap::new();
-    for broker in brokers {
-        let place = Place {
-            broker: broker.broker_id,
-            rack: broker.rack.clone(),
-            fenced: !broker.is_active(),
-        };
-        racks
-            .entry(broker.rack.clone())
-            .or_default()
-            .push_back(place);
+fn line_of(places: impl Iterator<Item = Place>) -> Vec<Place> {
+    let mut racks: BTreeMap<Option<Arc<str>>, VecDeque<Place>> = BTreeMap::new();
+    for place in places {
+        let rack = place.rack.clone();
+        racks.entry(rack).or_default().push_back(place);
     }
     let mut line = Vec::new();
     while !racks.is_empty() {

@@ -1,15 +1,17 @@
 //! Acknowledgements that wait for the disk (`flush.messages`), and one flush for many of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::simulation::broker::{ManualClock, SimBroker, node_config};
 use super::simulation::controller::Controller;
 use crate::host::Clock;
 use crate::log::Origin;
-use crate::metadata::{ConfigRecord, ConfigResource, ImageDelta};
+use crate::metadata::{ConfigRecord, ConfigResource, ImageDelta, MetadataImage};
 use crate::partition::flusher::Flusher;
 use crate::partition::*;
-use crate::record::BatchBuilder;
+use crate::record::{Batch, BatchBuilder};
 use crate::types::{BrokerId, Offset};
 
 /// A broker that leads both partitions, alone, and flushes after each record.
@@ -30,8 +32,8 @@ impl Alone {
         let mut image = (**controller.image()).clone();
         let mut delta = ImageDelta::everything();
         image.begin_entry(Offset(image.offset().0 + 1), 1);
-        let every = Some("1".into());
-        let record = ConfigRecord::new(&ConfigResource::topic("t"), "flush.messages".into(), every);
+        let (topic, name) = (ConfigResource::topic("t"), "flush.messages");
+        let record = ConfigRecord::new(&topic, name.into(), Some("1".into()));
         image.apply(&record.into(), &mut delta).unwrap();
         broker.apply(&image, &delta);
         Alone {
@@ -45,12 +47,16 @@ impl Alone {
         self.broker.partition(index).unwrap()
     }
 
+    fn batch(&self) -> Batch {
+        let mut builder = BatchBuilder::new();
+        builder.append(self.clock.now_ms(), None, Some(b"value"));
+        builder.build().unwrap()
+    }
+
     /// Whether it is to be flushed.
     fn produce(&self, index: i32) -> bool {
         let now = self.clock.now_ms();
-        let mut builder = BatchBuilder::new();
-        builder.append(now, None, Some(b"value"));
-        let batch = builder.build().unwrap();
+        let batch = self.batch();
         let partition = self.partition(index);
         let (_, needs_flush) = partition
             .append_unflushed(batch, Origin::Client, now)
@@ -135,4 +141,67 @@ fn a_flush_that_fails_fails_for_all_who_wait_for_it() {
     let (mut later, _) = alone.flusher.ask(alone.partition(0));
     alone.flusher.flush_group();
     assert!(later.try_recv().unwrap().is_err());
+}
+
+#[test]
+fn a_flush_is_decided_once_however_the_configuration_changes_meanwhile() {
+    let alone = Alone::new();
+    let partition = alone.partition(0);
+    let image = MetadataImage::empty();
+    let plain = PartitionConfig::of_topic(&node_config(), &image, "t");
+    let every_record = PartitionConfig {
+        topic: partition.topic_config(),
+        log: plain.log.clone(),
+    };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                partition.configure(plain.clone());
+                partition.configure(every_record.clone());
+            }
+        });
+        let append = |n: i64| {
+            let now = alone.clock.now_ms();
+            if n % 2 == 0 {
+                partition
+                    .append(alone.batch(), Origin::Client, now)
+                    .unwrap();
+            } else if alone.produce(0) {
+                let _ = alone.flusher.ask(partition.clone());
+                alone.flusher.flush_group();
+            }
+            // What was acknowledged is there for all to read.
+            partition.high_watermark() == Offset(n + 1)
+        };
+        let missed = (0..4000).find(|n| !append(*n));
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(missed, None);
+    });
+}
+
+#[tokio::test]
+async fn a_flush_that_panics_is_no_success_and_others_are_flushed_after_it() {
+    let alone = Alone::new();
+    let dirs = alone.broker.partitions.as_ref().unwrap().log_dirs();
+    let flusher = Arc::new(Flusher::default());
+    let flush = async |index: i32| {
+        let flushed = flusher.flush(alone.partition(index));
+        let flushed = tokio::time::timeout(Duration::from_secs(60), flushed);
+        flushed.await.expect("an answer")
+    };
+    assert!(alone.produce(0) && alone.produce(1));
+    assert_ne!(alone.broker.place(0), alone.broker.place(1));
+    alone.broker.disk.panic_at(1);
+    assert!(flush(0).await.is_err());
+    assert_eq!(alone.partition(0).high_watermark(), Offset(0));
+    // What is durable there is not known any more, and nothing is made durable.
+    let broken = &dirs[alone.broker.place(0).unwrap()];
+    assert_eq!(
+        broken.offline_reason(),
+        Some("a flush has panicked".to_owned())
+    );
+    assert!(flush(0).await.is_err());
+    flush(1).await.unwrap();
+    assert_eq!(alone.partition(1).high_watermark(), Offset(1));
 }

@@ -1,5 +1,7 @@
 //! Leaders and followers together: single situations, and a small world from seeds.
 
+mod failing_moves;
+mod flush_ms;
 mod flushes;
 mod moves;
 mod places;

@@ -7,22 +7,22 @@ use super::ends;
 use super::simulation::broker::{DIRS, ManualClock, SimBroker, entries, node_config};
 use super::simulation::controller::{Controller, topic_id};
 use crate::host::{Clock, Disk};
-use crate::log::Origin;
 use crate::log::tests::faulty_disk::Crash;
+use crate::log::{AppendError, Appended, Origin};
 use crate::metadata::{ConfigResource, ImageDelta, MetadataImage};
 use crate::partition::*;
 use crate::record::BatchBuilder;
 use crate::types::{BrokerId, Offset, TopicPartition};
 
 /// A broker that leads both partitions, alone.
-struct Alone {
-    controller: Controller,
-    clock: Arc<ManualClock>,
-    broker: SimBroker,
+pub struct Alone {
+    pub controller: Controller,
+    pub clock: Arc<ManualClock>,
+    pub broker: SimBroker,
 }
 
 impl Alone {
-    fn new() -> Alone {
+    pub fn new() -> Alone {
         let clock = Arc::new(ManualClock::default());
         let config = Arc::new(node_config());
         let mut alone = Alone {
@@ -34,7 +34,7 @@ impl Alone {
         alone
     }
 
-    fn start(&mut self) {
+    pub fn start(&mut self) {
         let before = self.controller.image().clone();
         let epoch = self.controller.register(BrokerId(0));
         self.broker.start(&before, 0, epoch);
@@ -42,32 +42,36 @@ impl Alone {
         self.broker.apply(&image, &ImageDelta::everything());
     }
 
-    fn partition(&self) -> Arc<Partition> {
+    pub fn partition(&self) -> Arc<Partition> {
         self.broker.partition(0).unwrap()
     }
 
-    fn partitions(&self) -> &Partitions {
+    pub fn partitions(&self) -> &Partitions {
         self.broker.partitions.as_ref().unwrap()
     }
 
-    fn produce(&self, records: u64) {
+    pub fn produce(&self, records: u64) {
+        self.try_produce(records).unwrap();
+    }
+
+    pub fn try_produce(&self, records: u64) -> Result<Appended, AppendError> {
         let now = self.clock.now_ms();
         let mut builder = BatchBuilder::new();
         for n in 0..records {
             builder.append(now, None, Some(&n.to_le_bytes()));
         }
         let batch = builder.build().unwrap();
-        self.partition().append(batch, Origin::Client, now).unwrap();
+        self.partition().append(batch, Origin::Client, now)
     }
 
-    fn finish(&self) {
+    pub fn finish(&self) {
         while self.broker.move_on().is_some() {
             self.clock.add_ms(1000);
         }
     }
 
     /// The directories of partition 0 in each of the broker's.
-    fn kinds(&self) -> [Vec<&'static str>; DIRS.len()] {
+    pub fn kinds(&self) -> [Vec<&'static str>; DIRS.len()] {
         DIRS.map(|dir| {
             let entries = self.broker.disk.list(&self.broker.disk.root().join(dir));
             let entries = entries.unwrap().into_iter();
@@ -83,7 +87,7 @@ impl Alone {
         })
     }
 
-    fn delete_old(&self) {
+    pub fn delete_old(&self) {
         self.clock.add_ms(100_000);
         self.partitions().run_deletions(self.clock.now_ms());
     }

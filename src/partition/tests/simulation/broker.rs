@@ -77,7 +77,7 @@ pub struct SimBroker {
     pub id: BrokerId,
     pub epoch: BrokerEpoch,
     pub disk: FaultyDisk,
-    clock: Arc<ManualClock>,
+    clock: Arc<dyn Clock>,
     config: Arc<NodeConfig>,
     /// `None`: it is down.
     pub partitions: Option<Partitions>,
@@ -88,7 +88,7 @@ pub struct SimBroker {
 }
 
 impl SimBroker {
-    pub fn new(id: BrokerId, clock: Arc<ManualClock>, config: Arc<NodeConfig>) -> SimBroker {
+    pub fn new(id: BrokerId, clock: Arc<dyn Clock>, config: Arc<NodeConfig>) -> SimBroker {
         SimBroker {
             id,
             epoch: BrokerEpoch::NONE,

@@ -31,6 +31,8 @@ final class BankReader implements AutoCloseable {
   private final KafkaConsumer<byte[], byte[]> plain;
   private final List<TopicPartition> partitions;
   private final Long[] balances = new Long[BankEntry.ACCOUNTS];
+  /** Of the records that the balances are from. */
+  private final Long[] offsets = new Long[BankEntry.ACCOUNTS];
   /** Transfers of which records are still to come. */
   private final Map<String, List<BankEntry>> open = new HashMap<>();
   private final List<Map<String, Long>> openIn = new ArrayList<>();
@@ -68,8 +70,11 @@ final class BankReader implements AutoCloseable {
   private void take(BankEntry entry, int partition, long offset) {
     Long before = balances[entry.account()];
     long expected = (before == null ? 0 : before) + entry.delta();
-    Checks.same("balance in " + entry + " at " + offset, expected, entry.balance());
+    Checks.same(
+        "balance in " + entry + " at " + offset + ", before it at " + offsets[entry.account()],
+        expected, entry.balance());
     balances[entry.account()] = entry.balance();
+    offsets[entry.account()] = offset;
     List<BankEntry> records = open.computeIfAbsent(entry.transfer(), t -> new ArrayList<>());
     Checks.that(entry + " is new", seen.add(entry.transfer()) || !records.isEmpty());
     records.add(entry);
