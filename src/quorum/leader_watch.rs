@@ -113,6 +113,7 @@ async fn attend(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: O
         }
         Some(leader) => tokio::select! {
             () = refused(quorum, transport, leader) => Loss::Gone,
+            () = voteless(quorum, leader) => Loss::Gone,
             () = silent(quorum, leader) => Loss::Silent,
         },
     };
@@ -121,23 +122,14 @@ async fn attend(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: O
     }
 }
 
-/// Returns when nobody listens any more where `leader` did, or when it is no voter any more.
+/// Returns when nobody listens any more where `leader` did.
 async fn refused(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: BrokerId) {
-    let mut votes_no_more = false;
     loop {
-        let Some(this) = quorum.upgrade() else {
+        let Some(voters) = quorum.upgrade().map(|this| this.voters()) else {
             return std::future::pending().await;
         };
-        let voters = this.voters();
-        let votes = voters.iter().any(|voter| voter.id == this.node_id);
-        drop(this);
         let Some(address) = voters.into_iter().find(|voter| voter.id == leader) else {
-            if votes_no_more {
-                return;
-            }
-            // The leader of a new cluster is heard of before its voters are; one whose vote was
-            // taken away has a moment to say that to all.
-            votes_no_more = votes;
+            // The leader of a new cluster is heard of before its voters are.
             sleep(DIAL_AGAIN).await;
             continue;
         };
@@ -150,6 +142,24 @@ async fn refused(quorum: &Weak<Quorum>, transport: &Arc<PeerTransport>, leader: 
             }
             Err(_) => sleep(DIAL_AGAIN).await,
         }
+    }
+}
+
+/// Returns when `leader` has no vote any more, and this node has one.
+async fn voteless(quorum: &Weak<Quorum>, leader: BrokerId) {
+    let mut looks = 0;
+    // It has a moment to say that to all others.
+    while looks < 2 {
+        sleep(DIAL_AGAIN).await;
+        let Some(this) = quorum.upgrade() else {
+            return std::future::pending().await;
+        };
+        let voters = this.voters();
+        let votes = |id| voters.iter().any(|voter| voter.id == id);
+        looks = match votes(this.node_id) && !votes(leader) {
+            true => looks + 1,
+            false => 0,
+        };
     }
 }
 
