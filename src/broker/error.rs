@@ -35,6 +35,11 @@ pub enum StartError {
     },
     #[error("{0}")]
     LogDir(#[from] LogDirError),
+    #[error(
+        "log.dirs: {dir} is a copy of {other}: both have the same directory.id in meta.properties; \
+         take one of them out (nothing was changed)"
+    )]
+    CopiedLogDir { dir: PathBuf, other: PathBuf },
     #[error("{dir} belongs to {found}, this node is {expected}")]
     ForeignLogDir {
         dir: PathBuf,
@@ -77,6 +82,7 @@ impl StartError {
             | StartError::Resolve { .. }
             | StartError::LogDir(_)
             | StartError::ForeignLogDir { .. }
+            | StartError::CopiedLogDir { .. }
             | StartError::ForeignCluster { .. }
             | StartError::Store { .. }
             | StartError::KafkaDirectory(_)

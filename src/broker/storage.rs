@@ -83,6 +83,7 @@ pub fn open(
         if let Some(meta) = meta {
             check_node(&dir, &meta, node_id)?;
             check_cluster(&dir, &meta, &cluster_id)?;
+            check_copy(&dir, &meta, &log_dirs)?;
             cluster_id.get_or_insert((dir.path().to_owned(), meta.cluster_id));
         }
         log_dirs.push(Arc::new(dir));
@@ -219,6 +220,23 @@ fn check_cluster(
     }
 }
 
+/// Two directories of one id are copies: nobody could tell which of two logs of a partition counts.
+fn check_copy(
+    dir: &LogDir,
+    meta: &MetaProperties,
+    before: &[Arc<LogDir>],
+) -> Result<(), StartError> {
+    let same =
+        |other: &&Arc<LogDir>| meta.directory_id.is_some() && other.id() == meta.directory_id;
+    match before.iter().find(same) {
+        None => Ok(()),
+        Some(other) => Err(StartError::CopiedLogDir {
+            dir: dir.path().to_owned(),
+            other: other.path().to_owned(),
+        }),
+    }
+}
+
 /// The cluster of the configuration, if it names one.
 fn check_wanted(config: &NodeConfig, found: &Option<(PathBuf, String)>) -> Result<(), StartError> {
     match (found, config.cluster_id()) {
@@ -289,6 +307,28 @@ mod tests {
         })
         .unwrap();
         config
+    }
+
+    #[test]
+    fn a_directory_and_its_copy_are_refused_before_anything_is_changed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let [first, second, copy] = ["a", "b", "c"].map(|name| temporary.path().join(name));
+        let dirs: [&Path; 3] = [&first, &second, &copy];
+        let open = || open(&Host::real(), &config_of(&dirs), BrokerId(1), 1024);
+        let storage = open().unwrap();
+        for (dir, id) in storage.log_dirs.iter().zip([1, 2, 2]) {
+            let meta = MetaProperties {
+                cluster_id: "c".to_owned(),
+                node_id: BrokerId(1),
+                directory_id: Some(Uuid::from_u128(1000 + id)),
+            };
+            dir.format(&meta).unwrap();
+        }
+        drop(storage);
+        let error = open().err().unwrap().to_string();
+        for path in [&second, &copy] {
+            assert!(error.contains(&path.display().to_string()), "{error}");
+        }
     }
 
     #[test]
