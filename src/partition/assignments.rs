@@ -5,23 +5,17 @@
 //! 2. What was answered is done with, also by a refusal: the next change of the metadata shows
 //!    whether there is more to tell.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-
+use super::outbox::{Message, Outbox};
 use super::registry::Partitions;
 use crate::metadata::DirectoryId;
 use crate::types::{ErrorCode, TopicId};
 
 /// How long after a request without an answer it is tried again.
 const RETRY: Duration = Duration::from_millis(500);
-
-/// Replicas in one request at most (as Kafka's AssignmentsManager).
-const REPLICAS_MAX: usize = 2250;
 
 /// One replica of this broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,47 +37,16 @@ pub trait DirectoryController: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = AssignmentAnswers> + Send + 'a>>;
 }
 
-#[derive(Default)]
-pub struct Assignments {
-    wanted: Mutex<BTreeMap<(TopicId, i32), DirectoryId>>,
-    news: Notify,
-}
+impl Message for Assignment {
+    /// As Kafka's AssignmentsManager.
+    const COUNT_MAX: usize = 2250;
 
-impl Assignments {
-    /// A newer place takes that of an older one.
-    pub fn want(&self, assignment: Assignment) {
-        let key = (assignment.topic_id, assignment.partition);
-        self.wanted.lock().insert(key, assignment.directory);
-        self.news.notify_one();
-    }
-
-    /// The metadata has it right, or the replica is gone.
-    pub fn forget(&self, topic_id: TopicId, partition: i32) {
-        self.wanted.lock().remove(&(topic_id, partition));
-    }
-
-    pub(super) fn take(&self) -> Vec<Assignment> {
-        let mut wanted = self.wanted.lock();
-        let mut taken = Vec::new();
-        while taken.len() < REPLICAS_MAX
-            && let Some(((topic_id, partition), directory)) = wanted.pop_first()
-        {
-            taken.push(Assignment {
-                topic_id,
-                partition,
-                directory,
-            });
-        }
-        taken
-    }
-
-    /// Not answered: again, unless there is a newer one.
-    fn again(&self, assignment: Assignment) {
-        let key = (assignment.topic_id, assignment.partition);
-        let mut wanted = self.wanted.lock();
-        wanted.entry(key).or_insert(assignment.directory);
+    fn replica(&self) -> (TopicId, i32) {
+        (self.topic_id, self.partition)
     }
 }
+
+pub type Assignments = Outbox<Assignment>;
 
 impl Partitions {
     /// Tells the controller where replicas are, for as long as it is polled.
@@ -92,7 +55,7 @@ impl Partitions {
         loop {
             let taken = assignments.take();
             if taken.is_empty() {
-                assignments.news.notified().await;
+                assignments.news().await;
                 continue;
             }
             let broker_epoch = self.surroundings().broker_epoch().0;

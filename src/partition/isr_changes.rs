@@ -7,23 +7,17 @@
 //! 3. A change may be decided without an answer reaching us. So it names the partition epoch it was
 //!    made from, and is refused when it comes a second time.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-
+use super::outbox::{Message, Outbox};
 use super::registry::Partitions;
 use crate::machine::replica_set::{Decided, IsrProposal};
 use crate::types::{ErrorCode, TopicId};
 
 /// How long after a refusal it is tried again (as Kafka's AlterPartitionManager).
 const RETRY: Duration = Duration::from_millis(50);
-
-/// Changes in one request at most.
-const CHANGES_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IsrChange {
@@ -44,42 +38,15 @@ pub trait IsrController: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = IsrAnswers> + Send + 'a>>;
 }
 
-#[derive(Default)]
-pub struct IsrChanges {
-    wanted: Mutex<BTreeMap<(TopicId, i32), IsrProposal>>,
-    news: Notify,
-}
+impl Message for IsrChange {
+    const COUNT_MAX: usize = 10_000;
 
-impl IsrChanges {
-    /// A newer change of a partition takes the place of an older one.
-    pub fn want(&self, change: IsrChange) {
-        let key = (change.topic_id, change.partition);
-        self.wanted.lock().insert(key, change.proposal);
-        self.news.notify_one();
-    }
-
-    pub(super) fn take(&self) -> Vec<IsrChange> {
-        let mut wanted = self.wanted.lock();
-        let mut taken = Vec::new();
-        while taken.len() < CHANGES_MAX
-            && let Some(((topic_id, partition), proposal)) = wanted.pop_first()
-        {
-            taken.push(IsrChange {
-                topic_id,
-                partition,
-                proposal,
-            });
-        }
-        taken
-    }
-
-    /// Not decided yet: again, unless there is a newer one.
-    fn again(&self, change: IsrChange) {
-        let key = (change.topic_id, change.partition);
-        self.wanted.lock().entry(key).or_insert(change.proposal);
-        self.news.notify_one();
+    fn replica(&self) -> (TopicId, i32) {
+        (self.topic_id, self.partition)
     }
 }
+
+pub type IsrChanges = Outbox<IsrChange>;
 
 impl Partitions {
     /// Takes ISR changes to the controller, for as long as it is polled.
@@ -88,7 +55,7 @@ impl Partitions {
         loop {
             let taken = changes.take();
             if taken.is_empty() {
-                changes.news.notified().await;
+                changes.news().await;
                 continue;
             }
             let broker_epoch = self.surroundings().broker_epoch().0;

@@ -14,6 +14,7 @@ mod isr_changes;
 mod leader;
 mod moves;
 mod observer;
+mod outbox;
 mod places;
 mod registry;
 mod replication;
