@@ -1,19 +1,12 @@
 //! Log directories of brokers: which replicas may lead when one is away.
 
 use super::brokers::{epoch, request, run, running};
+use super::elections::{MIN_ISR_2, UNCLEAN};
 use super::planners::*;
 use super::*;
 use crate::types::ErrorCode;
 
 const DEFAULT: RulesOf<'static> = &|_| TopicRules::DEFAULT;
-const MIN_ISR_2: RulesOf<'static> = &|_| TopicRules {
-    unclean: false,
-    min_isr: 2,
-};
-const UNCLEAN: RulesOf<'static> = &|_| TopicRules {
-    unclean: true,
-    min_isr: 1,
-};
 
 fn dir(number: u128) -> DirectoryId {
     DirectoryId(Uuid::from_u128(number))

@@ -4,11 +4,11 @@ use super::planners::*;
 use super::*;
 use crate::types::{ErrorCode, LeaderEpoch};
 
-const MIN_ISR_2: RulesOf<'static> = &|_| TopicRules {
+pub(super) const MIN_ISR_2: RulesOf<'static> = &|_| TopicRules {
     unclean: false,
     min_isr: 2,
 };
-const UNCLEAN: RulesOf<'static> = &|_| TopicRules {
+pub(super) const UNCLEAN: RulesOf<'static> = &|_| TopicRules {
     unclean: true,
     min_isr: 1,
 };
