@@ -19,26 +19,15 @@ use std::sync::Arc;
 use super::super::*;
 use super::faulty_disk::{Crash, FaultyDisk};
 use super::support::*;
+use crate::host::simulated::entropy::Random;
 use crate::host::{Disk, OpenMode, RealDisk};
 use crate::record::{Batch, Batches, MarkerType};
 use crate::types::*;
 
 const SEEDS: u64 = 400;
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
+fn below(random: &mut Random, limit: usize) -> usize {
+    random.below(limit.max(1) as u64) as usize
 }
 
 /// A directory without fault, and what is in its log.
@@ -164,27 +153,27 @@ const ODD: [i64; 10] = [
 /// Spoils the content of a file; `None`: there is no such file any more.
 fn spoil(random: &mut Random, mut bytes: Vec<u8>, other: Vec<u8>) -> Option<Vec<u8>> {
     let len = bytes.len();
-    let at = random.below(len);
-    match random.below(12) {
-        0..=2 if len > 0 => bytes[at] ^= 1 << random.below(8),
-        3 if len > 0 => bytes[at] = [0, 0xff, 0x7f, 0x80][random.below(4)],
+    let at = below(random, len);
+    match below(random, 12) {
+        0..=2 if len > 0 => bytes[at] ^= 1 << below(random, 8),
+        3 if len > 0 => bytes[at] = [0, 0xff, 0x7f, 0x80][below(random, 4)],
         // A number of four or eight bytes, as lengths and offsets are.
         4 | 5 if len >= 8 => {
-            let width = [4, 8][random.below(2)];
-            let at = random.below(len - 7) & !3;
-            let number = ODD[random.below(ODD.len())].to_be_bytes();
+            let width = [4, 8][below(random, 2)];
+            let at = below(random, len - 7) & !3;
+            let number = ODD[below(random, ODD.len())].to_be_bytes();
             bytes[at..at + width].copy_from_slice(&number[8 - width..]);
         }
         6 => bytes.truncate(at),
-        7 => bytes.resize(len + random.below(300), [0, 0xff, 0x31][random.below(3)]),
+        7 => bytes.resize(len + below(random, 300), [0, 0xff, 0x31][below(random, 3)]),
         8 if len > 0 => {
-            let end = at + random.below(len - at + 1);
+            let end = at + below(random, len - at + 1);
             bytes[at..end].fill(0);
         }
         9 if len > 0 => {
-            let end = at + random.below(len - at + 1);
+            let end = at + below(random, len - at + 1);
             let part = bytes[at..end].to_vec();
-            let to = random.below(len);
+            let to = below(random, len);
             bytes.splice(to..to, part);
         }
         10 => bytes = other,
@@ -201,19 +190,19 @@ fn is_derived(path: &Path) -> bool {
 }
 
 fn run(seed: u64, sound: &[Sound], shows: bool) {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let sound = &sound[random.below(sound.len())];
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let sound = &sound[below(&mut random, sound.len())];
     let disk = sound.disk.crash(Crash::Kill);
     let mut files = Vec::new();
     files_in(&disk, &disk.root(), &mut files);
-    let only_derived = random.below(3) == 0;
+    let only_derived = below(&mut random, 3) == 0;
     if only_derived {
         files.retain(|path| is_derived(path));
     }
     let mut are_derived = true;
-    for _ in 0..=random.below(4) {
-        let path = &files[random.below(files.len())];
-        let other = disk.read(&files[random.below(files.len())]);
+    for _ in 0..=below(&mut random, 4) {
+        let path = &files[below(&mut random, files.len())];
+        let other = disk.read(&files[below(&mut random, files.len())]);
         let Ok(bytes) = disk.read(path) else { continue };
         are_derived &= is_derived(path);
         let before = bytes.clone();
