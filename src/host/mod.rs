@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock};
-pub use disk::{Disk, File, OpenMode, RealDisk, Space, read_given};
+pub use disk::{Disk, File, OpenMode, PathKind, RealDisk, Space, read_given};
 pub use in_parallel::in_parallel;
 pub use key_value::{KeyValue, SledKeyValue};
 pub use stream::{Listener, Stream};

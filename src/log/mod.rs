@@ -11,6 +11,7 @@ mod cleaner_map;
 mod cleaner_plan;
 mod cleaner_transactions;
 mod config;
+mod contents;
 mod dir_core;
 mod entries;
 mod epochs;
@@ -51,6 +52,7 @@ mod txn_index;
 
 pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
+pub use contents::DirContents;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use future::{Copied, MoveError, Replacing};
