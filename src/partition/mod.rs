@@ -22,6 +22,7 @@ mod source;
 mod surroundings;
 mod throttles;
 mod waiters;
+mod waiting;
 
 pub use assignments::{Assignment, AssignmentAnswers, Assignments, DirectoryController};
 pub use effective::{PartitionConfig, overrides_of};

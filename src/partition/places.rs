@@ -126,6 +126,10 @@ impl Partitions {
                     high_watermark,
                 });
             }
+            Err(error @ LogError::NoDirectory { .. }) => {
+                tracing::warn!(%topic_partition, "{error}");
+                self.unopened.lock().insert(topic_partition);
+            }
             Err(error) if is_future => {
                 let error = with_causes(&error);
                 tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
@@ -183,7 +187,8 @@ impl Partitions {
         Some(claimed)
     }
 
-    /// A log for a replica that has none. `None`: its log is in a directory that is not here.
+    /// A log for a replica that has none. `None`: its log is in a directory that is not here, could
+    /// not be opened, or it is not known yet whether the metadata is older than what is on disk.
     pub(super) fn create(
         &self,
         topic: &TopicImage,
@@ -191,12 +196,17 @@ impl Partitions {
         replica: Assigned,
         config: &PartitionConfig,
     ) -> Result<Option<Found>, LogError> {
-        if self.unopened.lock().contains(topic_partition) {
-            return Err(LogError::Closed {
-                topic_partition: topic_partition.clone(),
-            });
+        // An older topic of this name would have the newer one's records make way.
+        if !self.is_registered.load(Ordering::SeqCst) {
+            return Ok(None);
         }
         let key = (topic.id, topic_partition.partition);
+        if self.unopened.lock().contains(topic_partition) {
+            // Others may have what it holds.
+            self.tell(key, DirectoryId::LOST);
+            self.waiting.lock().insert(key);
+            return Ok(None);
+        }
         // A part of its log is here: the rest is where it was being moved from.
         let is_moving = || self.moves.found.has(topic_partition, topic.id);
         let place = match replica.is_counted_on && is_moving() {
@@ -281,17 +291,6 @@ impl Partitions {
                 partition,
                 directory,
             });
-        }
-    }
-
-    /// Says how many replicas wait for a directory, when there are others than before.
-    pub(super) fn say_what_waits(&self, before: usize) {
-        let count = self.waiting.lock().len();
-        if count > before {
-            tracing::error!(
-                count,
-                "replicas are in log directories that are not here: they serve when those are back"
-            );
         }
     }
 }

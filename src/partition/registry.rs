@@ -8,6 +8,7 @@
 //! 4. This broker leads and follows nothing before the metadata has its registration of this run
 //!    (`Surroundings::is_registered_in`): what it knew when it started may be older than what it
 //!    knew before.
+//!    Nor does it make a log before that: its place may have a newer one.
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
@@ -195,7 +196,7 @@ impl Partitions {
                 self.apply_topic(node, image, topic, changed, was_registered);
             }
         }
-        self.say_what_waits(waited);
+        self.say_what_waits(waited, image);
         self.apply_configs(node, image, delta);
         self.applied.send_replace(image.offset());
     }

@@ -15,7 +15,7 @@ use crate::metadata::{
 };
 use crate::partition::{Assignment, Partition, Partitions};
 use crate::record::BatchBuilder;
-use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId};
+use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId, base64_uuid};
 
 const THIS: BrokerId = BrokerId(1);
 const OTHER: BrokerId = BrokerId(2);
@@ -32,6 +32,7 @@ fn topic_id() -> TopicId {
 /// Partition 0 of `t`, as the metadata has it.
 #[derive(Clone)]
 struct Said {
+    topic_id: TopicId,
     directory: DirectoryId,
     isr: Vec<BrokerId>,
     leader: BrokerId,
@@ -41,6 +42,7 @@ struct Said {
 impl Said {
     fn of(directory: DirectoryId) -> Said {
         Said {
+            topic_id: topic_id(),
             directory,
             isr: vec![THIS],
             leader: BrokerId::NONE,
@@ -65,11 +67,11 @@ impl Said {
         };
         let topic = TopicRecord {
             name: "t".into(),
-            topic_id: topic_id(),
+            topic_id: self.topic_id,
         };
         let partition = PartitionRecord {
             partition_id: 0,
-            topic_id: topic_id(),
+            topic_id: self.topic_id,
             replicas: Arc::new([THIS, OTHER]),
             isr: self.isr.clone().into(),
             removing_replicas: Arc::new([]),
@@ -99,6 +101,11 @@ struct Started {
 impl Started {
     /// `before`: what it registered with the last time.
     fn new(disk: &FaultyDisk, names: &[&str], said: &Said, before: &[&str]) -> Started {
+        Started::after(disk, names, &[said], before)
+    }
+
+    /// It learns of its registration with the last of `said`.
+    fn after(disk: &FaultyDisk, names: &[&str], said: &[&Said], before: &[&str]) -> Started {
         let files = Arc::new(FileCache::new(100));
         let clock = Arc::new(ManualClock::default());
         let open = |name: &&str| {
@@ -117,12 +124,15 @@ impl Started {
         let (rolled, _) = mpsc::unbounded_channel();
         let dirs = names.iter().map(open).collect();
         let partitions = Partitions::new(THIS, dirs, clock.clone(), rolled);
-        let image = said.image(before);
-        partitions.load(&node_config(), &image).unwrap();
+        partitions
+            .load(&node_config(), &said[0].image(before))
+            .unwrap();
         let started = Started { clock, partitions };
-        started.apply(&image);
+        for said in said {
+            started.apply(&said.image(before));
+        }
         started.partitions.surroundings().set_broker_epoch(EPOCH);
-        started.apply(&said.image(names));
+        started.apply(&said[said.len() - 1].image(names));
         started
     }
 
@@ -179,6 +189,16 @@ fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
         let started = Started::new(&disk, names, &said, both);
         assert_eq!(started.place(), None);
         assert_eq!(started.told(), None);
+        let said = started.partitions.what_waits(&said.image(names));
+        let [line] = &said[..] else {
+            panic!("{said:?}");
+        };
+        let id = base64_uuid(dir("b").0);
+        let expected = format!("1 replicas wait for the log directory with directory.id={id}");
+        assert!(
+            line.starts_with(&expected) && line.ends_with(": t-0"),
+            "{line}"
+        );
     }
     let started = Started::new(&disk, &["b", "a"], &said, &["a"]);
     assert_eq!(started.place().as_deref(), Some("b"));
@@ -186,6 +206,19 @@ fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
         started.partition().unwrap().log().log_end_offset(),
         Offset(1)
     );
+}
+
+/// What this broker applies first may be older than what it had: a topic's records must not make
+/// way for a topic that was deleted before them.
+#[test]
+fn old_metadata_makes_nothing_and_sets_nothing_aside() {
+    let disk = written();
+    let mut old = Said::of(dir("b"));
+    old.topic_id = TopicId(Uuid::from_u128(4));
+    let said = Said::of(dir("b"));
+    let started = Started::after(&disk, &["a", "b"], &[&old, &said], &["a", "b"]);
+    let partition = started.partition().unwrap();
+    assert_eq!(partition.log().log_end_offset(), Offset(1));
 }
 
 #[test]
