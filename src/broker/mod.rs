@@ -8,11 +8,14 @@
 //!
 //! 1. A port that is taken, a locked directory, a wrong cluster id: found before anything is
 //!    written.
-//! 2. Clients are served only when every partition of theirs is.
+//! 2. A node whose metadata is gone is no new node (`earlier`).
+//! 3. Clients are served only when every partition of theirs is.
 
 mod advertised;
 mod background;
 mod directories;
+mod directory_ids;
+mod earlier;
 mod elections;
 mod error;
 mod kafka_directory;
@@ -32,6 +35,9 @@ pub use start::{Broker, Ready};
 
 #[cfg(test)]
 mod cluster_tests;
+
+#[cfg(test)]
+mod directory_tests;
 
 #[cfg(test)]
 mod tests;

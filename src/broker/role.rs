@@ -93,6 +93,7 @@ impl Role {
         let alone = QuorumConfig {
             min_insync_replicas,
             directory_id: storage.metadata_directory_id,
+            earlier: storage.earlier.as_ref().map(ToString::to_string),
             ..QuorumConfig::single(node_id, storage.cluster_id.clone())
         };
         let store = storage.metadata.clone();

@@ -15,7 +15,9 @@
 //! 3. Where the directories were formatted for a cluster nobody has to invent its id, and any
 //!    majority begins: each of them writes the same first entry, and an election decides.
 //! 4. Nodes whose lists name other voters make no cluster: each would count another majority.
-//! 5. The identity is written before the first message goes out; what was to be the first entry is
+//! 5. Nor does anybody begin one while a node that answers has data of an older one. The others may
+//!    have its metadata; if none does, that is for people to decide.
+//! 6. The identity is written before the first message goes out; what was to be the first entry is
 //!    written with it, so that a crash in between is made up for.
 
 use std::collections::BTreeMap;
@@ -27,7 +29,7 @@ use crate::host::{KeyValue, random, tasks};
 use crate::peer::QUORUM_HELLO;
 use crate::types::{BrokerId, base64_uuid};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Looking};
 use super::identity::{self, Identity};
 use super::peer_transport::PeerTransport;
 use super::rpc::{HelloAnswer, HelloRequest, VoterInfo};
@@ -51,7 +53,11 @@ pub(super) async fn identity(
         return Ok(known);
     }
     let directory_id = identity::directory_id(store, config.directory_id)?;
-    endpoint.looks_for_others(directory_id, config.voters.clone());
+    endpoint.looks_for_others(Looking {
+        directory_id,
+        listed: config.voters.clone(),
+        had_cluster: config.earlier.is_some(),
+    });
     let mut round = 0;
     loop {
         let heard = ask_all(config, transport).await;
@@ -61,7 +67,7 @@ pub(super) async fn identity(
             return Ok(identity);
         }
         if round % SAY_AFTER == SAY_AFTER / 10 {
-            match disagreement(config, &heard) {
+            match lost(config, &heard).or_else(|| disagreement(config, &heard)) {
                 Some(reason) => tracing::warn!("no new cluster is made: {reason}"),
                 None => tracing::info!(
                     "a new cluster waits for {}",
@@ -76,6 +82,20 @@ pub(super) async fn identity(
 
 /// An address, and what was answered there.
 type Heard = (String, HelloAnswer);
+
+/// Why there is an older cluster that a new one must not take the place of.
+fn lost(config: &QuorumConfig, heard: &[Heard]) -> Option<String> {
+    let advice = "the metadata is on none of the controllers that answer: bring back one that has \
+                  it, or empty the directories of all nodes for a new cluster";
+    if let Some(earlier) = &config.earlier {
+        return Some(format!("{earlier}; {advice}"));
+    }
+    let (address, answer) = heard.iter().find(|(_, answer)| answer.had_cluster)?;
+    let id = answer.node_id;
+    Some(format!(
+        "node {id} at {address} has data of an older one; {advice}"
+    ))
+}
 
 /// The addresses that did not answer.
 fn missing(config: &QuorumConfig, heard: &[Heard]) -> Vec<String> {
@@ -216,7 +236,7 @@ fn decide(
             _ => Ok(Some(identity(formed, None))),
         };
     }
-    if disagreement(config, heard).is_some() {
+    if lost(config, heard).is_some() || disagreement(config, heard).is_some() {
         return Ok(None);
     }
     let Some(first) = first_voters(config, directory_id, heard, waits) else {
@@ -249,6 +269,7 @@ mod tests {
             term: 0,
             voters: Vec::new(),
             listed: config(node_id).voters,
+            had_cluster: false,
         };
         (format!("h:{node_id}"), answer)
     }
@@ -337,6 +358,28 @@ mod tests {
         let mut renamed = hello(3, None);
         renamed.1.listed.insert(BrokerId(2), "two:2".into());
         assert!(decided(1, &[hello(2, None), renamed]).is_some());
+    }
+
+    #[test]
+    fn nobody_begins_beside_the_data_of_an_older_cluster() {
+        let with_data = QuorumConfig {
+            earlier: Some("/d1 has partitions (t-0)".to_owned()),
+            ..config(1)
+        };
+        let heard = [hello(2, None), hello(3, None)];
+        assert!(by(&config(1), &heard, false).is_some());
+        assert_eq!(by(&with_data, &heard, false), None);
+        let reason = lost(&with_data, &heard).unwrap();
+        assert!(reason.starts_with("/d1 has partitions (t-0); "), "{reason}");
+        let mut other = hello(3, None);
+        other.1.had_cluster = true;
+        assert_eq!(by(&config(1), &[hello(2, None), other], false), None);
+        // One that has the metadata is there.
+        let joined = by(&with_data, &[hello(2, Some("c"))], false).unwrap();
+        assert_eq!(
+            (joined.cluster_id.as_str(), joined.first_voters),
+            ("c", None)
+        );
     }
 
     #[test]

@@ -65,6 +65,7 @@ use state_machine::StateMachine;
 
 pub use endpoint::{Endpoint, OBSERVER_MAX, Observed};
 pub use error::QuorumError;
+pub use identity::is_formatted;
 pub use network::{NoTransport, RaftMessage, RaftRpc, Sent, Transport};
 pub use peer_transport::PeerTransport;
 pub use published::{Change, Subscription};
@@ -82,6 +83,9 @@ pub struct QuorumConfig {
     /// The voters and their `host:port`, this node among them. Only an empty store is formatted
     /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
+    /// What shows that the node was part of a cluster before, if its store is empty: it does not
+    /// begin another one.
+    pub earlier: Option<String>,
     /// Where to look for the others when the log alone says who votes (KIP-853); empty when
     /// `voters` does. Empty stores are formatted with all who are there.
     pub begin_at: Vec<String>,
@@ -107,6 +111,7 @@ impl QuorumConfig {
             directory_id: None,
             // Nobody ever dials it.
             voters: BTreeMap::from([(node_id, String::new())]),
+            earlier: None,
             begin_at: Vec::new(),
             address: String::new(),
             serves_others: false,
