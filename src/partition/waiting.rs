@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::places::id_of;
+use super::places::{Waits, id_of};
 use super::registry::Partitions;
 use crate::metadata::{DirectoryId, MetadataImage};
 use crate::types::{BrokerId, TopicId, TopicPartition, base64_uuid};
@@ -45,24 +45,26 @@ fn some_of(names: &BTreeSet<TopicPartition>) -> String {
 impl Partitions {
     /// Says what waits, and for what, when there is more than `before`.
     pub(super) fn say_what_waits(&self, before: usize, image: &MetadataImage) {
-        if self.waiting.lock().len() > before {
+        if self.count_waiting() > before {
             for line in self.what_waits(image) {
                 tracing::error!("{line}");
             }
         }
     }
 
-    /// A line for each directory. What could not be opened has been said.
+    /// A line for each directory. Of what is lost `lost` speaks.
     pub(super) fn what_waits(&self, image: &MetadataImage) -> Vec<String> {
-        let waiting = self.waiting.lock().clone();
-        let mut found = by_directory(image, self.surroundings().this_broker, waiting.into_iter());
-        {
-            let unopened = self.unopened.lock();
-            for names in found.values_mut() {
-                names.retain(|name| !unopened.contains(name));
-            }
-        }
-        found.retain(|_, names| !names.is_empty());
+        let found = {
+            let waiting = self.waiting.lock();
+            let waiting = waiting
+                .iter()
+                .filter(|(_, why)| **why == Waits::ForDirectory);
+            by_directory(
+                image,
+                self.surroundings().this_broker,
+                waiting.map(|(key, _)| *key),
+            )
+        };
         let left_out = found.len().saturating_sub(LINES);
         let line = |(directory, names): (&DirectoryId, &BTreeSet<_>)| {
             let (directory, count, names) = (self.shown(*directory), names.len(), some_of(names));

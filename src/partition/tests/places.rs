@@ -17,40 +17,42 @@ use crate::partition::{Assignment, Partition, Partitions};
 use crate::record::BatchBuilder;
 use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId, base64_uuid};
 
-const THIS: BrokerId = BrokerId(1);
-const OTHER: BrokerId = BrokerId(2);
+pub(super) const THIS: BrokerId = BrokerId(1);
+pub(super) const OTHER: BrokerId = BrokerId(2);
 const EPOCH: BrokerEpoch = BrokerEpoch(7);
 
-fn dir(name: &str) -> DirectoryId {
+pub(super) fn dir(name: &str) -> DirectoryId {
     DirectoryId(Uuid::from_u128(1000 + u128::from(name.as_bytes()[0])))
 }
 
-fn topic_id() -> TopicId {
+pub(super) fn topic_id() -> TopicId {
     TopicId(Uuid::from_u128(5))
 }
 
 /// Partition 0 of `t`, as the metadata has it.
 #[derive(Clone)]
-struct Said {
+pub(super) struct Said {
     topic_id: TopicId,
-    directory: DirectoryId,
-    isr: Vec<BrokerId>,
-    leader: BrokerId,
-    partition_epoch: i32,
+    pub directory: DirectoryId,
+    pub isr: Vec<BrokerId>,
+    pub leader: BrokerId,
+    pub leader_epoch: i32,
+    pub partition_epoch: i32,
 }
 
 impl Said {
-    fn of(directory: DirectoryId) -> Said {
+    pub fn of(directory: DirectoryId) -> Said {
         Said {
             topic_id: topic_id(),
             directory,
             isr: vec![THIS],
             leader: BrokerId::NONE,
+            leader_epoch: 3,
             partition_epoch: 1,
         }
     }
 
-    fn image(&self, registered: &[&str]) -> MetadataImage {
+    pub fn image(&self, registered: &[&str]) -> MetadataImage {
         let mut image = MetadataImage::empty();
         image.begin_entry(Offset(10 + i64::from(self.partition_epoch)), 1);
         let broker = RegisterBrokerRecord {
@@ -78,7 +80,7 @@ impl Said {
             adding_replicas: Arc::new([]),
             leader: self.leader,
             leader_recovery_state: 0,
-            leader_epoch: LeaderEpoch(3),
+            leader_epoch: LeaderEpoch(self.leader_epoch),
             partition_epoch: self.partition_epoch,
             directories: Arc::new([self.directory, DirectoryId::UNASSIGNED]),
             eligible_leader_replicas: Arc::new([]),
@@ -93,19 +95,19 @@ impl Said {
 }
 
 /// A broker that has started with some of its directories.
-struct Started {
+pub(super) struct Started {
     clock: Arc<ManualClock>,
-    partitions: Partitions,
+    pub partitions: Partitions,
 }
 
 impl Started {
     /// `before`: what it registered with the last time.
-    fn new(disk: &FaultyDisk, names: &[&str], said: &Said, before: &[&str]) -> Started {
-        Started::after(disk, names, &[said], before)
+    pub fn new(disk: &FaultyDisk, names: &[&str], said: &Said, before: &[&str]) -> Started {
+        Started::after(disk, names, &said.image(before), said)
     }
 
-    /// It learns of its registration with the last of `said`.
-    fn after(disk: &FaultyDisk, names: &[&str], said: &[&Said], before: &[&str]) -> Started {
+    /// With metadata of before that was not the newest.
+    pub fn after(disk: &FaultyDisk, names: &[&str], image: &MetadataImage, said: &Said) -> Started {
         let files = Arc::new(FileCache::new(100));
         let clock = Arc::new(ManualClock::default());
         let open = |name: &&str| {
@@ -124,40 +126,53 @@ impl Started {
         let (rolled, _) = mpsc::unbounded_channel();
         let dirs = names.iter().map(open).collect();
         let partitions = Partitions::new(THIS, dirs, clock.clone(), rolled);
-        partitions
-            .load(&node_config(), &said[0].image(before))
-            .unwrap();
+        partitions.load(&node_config(), image).unwrap();
         let started = Started { clock, partitions };
-        for said in said {
-            started.apply(&said.image(before));
-        }
+        started.apply(image);
         started.partitions.surroundings().set_broker_epoch(EPOCH);
-        started.apply(&said[said.len() - 1].image(names));
+        started.apply(&said.image(names));
         started
     }
 
-    fn apply(&self, image: &MetadataImage) {
+    pub fn apply(&self, image: &MetadataImage) {
         let everything = ImageDelta::everything();
         self.partitions.apply(&node_config(), image, &everything);
     }
 
-    fn partition(&self) -> Option<Arc<Partition>> {
+    /// The next of what the metadata says.
+    pub fn hear(&self, said: &Said, names: &[&str]) {
+        let delta = ImageDelta {
+            topics: [(topic_id(), [0].into())].into(),
+            ..ImageDelta::default()
+        };
+        let image = said.image(names);
+        self.partitions.apply(&node_config(), &image, &delta);
+    }
+
+    /// A clean stop.
+    pub fn stop(self) {
+        for dir in self.partitions.log_dirs() {
+            dir.close(EPOCH.0).unwrap();
+        }
+    }
+
+    pub fn partition(&self) -> Option<Arc<Partition>> {
         self.partitions.get(topic_id(), 0)
     }
 
-    fn place(&self) -> Option<String> {
+    pub fn place(&self) -> Option<String> {
         let dir = self.partition()?.log_dir();
         Some(dir.path().file_name()?.to_str()?.to_owned())
     }
 
-    fn told(&self) -> Option<DirectoryId> {
+    pub fn told(&self) -> Option<DirectoryId> {
         let told = self.partitions.surroundings().assignments.take();
         let of_one = |one: &Assignment| one.directory;
         assert!(told.len() < 2);
         told.first().map(of_one)
     }
 
-    fn produce(&self) {
+    pub fn produce(&self) {
         let now = self.clock.now_ms();
         let mut builder = BatchBuilder::new();
         builder.append(now, None, Some(b"acknowledged"));
@@ -216,7 +231,8 @@ fn old_metadata_makes_nothing_and_sets_nothing_aside() {
     let mut old = Said::of(dir("b"));
     old.topic_id = TopicId(Uuid::from_u128(4));
     let said = Said::of(dir("b"));
-    let started = Started::after(&disk, &["a", "b"], &[&old, &said], &["a", "b"]);
+    let both: &[&str] = &["a", "b"];
+    let started = Started::after(&disk, both, &old.image(both), &said);
     let partition = started.partition().unwrap();
     assert_eq!(partition.log().log_end_offset(), Offset(1));
 }
