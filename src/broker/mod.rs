@@ -1,7 +1,7 @@
 //! Start and stop order of one node.
 //!
 //! ```text
-//! start   listeners bound -> log directories locked -> quorum -> partitions recovered
+//! start   listeners bound -> metrics and health served -> log directories locked -> quorum -> partitions recovered
 //!         -> broker registered -> accepting -> ready
 //! stop    connections closed -> background work ended -> logs flushed and marked clean -> quorum
 //! ```
@@ -18,9 +18,11 @@ mod error;
 mod kafka_directory;
 mod lifecycle;
 mod log_output;
+mod monitor;
 mod moves;
 mod registration;
 mod role;
+mod scrape;
 mod start;
 mod storage;
 mod transactions;

@@ -93,8 +93,8 @@ impl FileCache {
         &self.shards[(mixed % self.shards.len() as u64) as usize]
     }
 
-    #[cfg(test)]
-    fn len(&self) -> usize {
+    /// How many are open.
+    pub fn len(&self) -> usize {
         self.shards.iter().map(|s| s.lock().slots.len()).sum()
     }
 }

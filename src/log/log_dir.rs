@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 use crate::host::disk::DirLock;
 use crate::host::{Disk, in_parallel, random};
+use crate::metrics::Times;
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
 use super::checkpoint;
@@ -210,6 +211,8 @@ impl LogDir {
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
         };
+        let unopened = &self.core.unopened;
+        unopened.store(partitions.len(), Ordering::Relaxed);
         let opened = in_parallel(options.threads, &partitions, |(partition, future_name)| {
             let opening = Opening {
                 topic_id: TopicId::NONE,
@@ -220,7 +223,9 @@ impl LogDir {
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
             let dir = self.partition_dir(partition.clone(), future_name.clone());
-            self.open_log(dir, opening)
+            let opened = self.open_log(dir, opening);
+            unopened.fetch_sub(1, Ordering::Relaxed);
+            opened
         });
         let mut futures = self.core.futures.lock();
         let mut logs = self.core.logs.lock();
@@ -540,6 +545,21 @@ impl LogDir {
         let text = checkpoint::to_text(high_watermarks.iter().map(|(p, o)| (p, *o)));
         let path = self.core.path.join(checkpoint::REPLICATION);
         self.core.replace(&path, text.as_bytes())
+    }
+
+    /// How long flushes waited for the disk.
+    pub fn flush_times(&self) -> &Times {
+        &self.core.flush_times
+    }
+
+    /// Logs that [`LogDir::load`] has still to open.
+    pub fn unopened_count(&self) -> usize {
+        self.core.unopened.load(Ordering::Relaxed)
+    }
+
+    /// Files of segments that are open, in all directories that share the cache.
+    pub fn open_files(&self) -> usize {
+        self.core.files.len()
     }
 
     /// Why the directory is offline; `None` while it works.

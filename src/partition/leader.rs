@@ -218,7 +218,11 @@ impl Partition {
         };
         if let Role::Leader(set) = role {
             if set.leader_epoch() == decided.leader_epoch {
-                set.settle(decided, now);
+                let before = set.decided().isr.len();
+                if set.settle(decided, now) {
+                    let after = set.decided().isr.len();
+                    self.surroundings.traffic.isr_changed(before, after);
+                }
                 return;
             }
         } else {
@@ -336,6 +340,9 @@ impl Partition {
             now,
         };
         let appended = self.on_log(|log| log.append_as_leader(&mut batch, &context))?;
+        if !appended.is_duplicate {
+            self.surroundings.traffic.appended(&batch);
+        }
         self.note_rolled(&appended);
         let needs_flush = self.needs_flush(&appended);
         if !needs_flush {

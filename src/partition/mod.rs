@@ -21,6 +21,7 @@ mod replication;
 mod source;
 mod surroundings;
 mod throttles;
+mod traffic;
 mod waiters;
 
 pub use assignments::{Assignment, AssignmentAnswers, Assignments, DirectoryController};
@@ -35,6 +36,7 @@ pub use registry::{Partitions, PartitionsError};
 pub use replication::{ReplicaFetch, ReplicaFetchError, ReplicaRead};
 pub use source::RemoteLeader;
 pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
+pub use traffic::Traffic;
 pub use waiters::Waiter;
 
 #[cfg(test)]

@@ -376,10 +376,15 @@ impl Partitions {
         self.delete(&partition.log_dir(), &partition.topic_partition);
     }
 
-    fn say_what_is_stray(&self) {
+    /// What is on disk and not in the metadata.
+    pub fn strays(&self) -> Vec<TopicPartition> {
         let mut strays = self.found.names();
         strays.extend(self.moves.found.names());
-        for topic_partition in strays {
+        strays
+    }
+
+    fn say_what_is_stray(&self) {
+        for topic_partition in self.strays() {
             tracing::warn!(%topic_partition, "on disk and not in the metadata; left alone");
         }
     }

@@ -6,6 +6,9 @@ config_table! {
     /// Metrics and the telemetry of clients.
     MetricsConfig;
 
+    String "klamm.metrics.listener" = "", [HostAndPort], Medium internal, ReadOnly
+        => klamm_metrics_listener: String,
+        "Klamm's own: the address that serves metrics and health over HTTP (docs/metrics.md); an empty host binds every address, nothing is served by default.";
     List "metric.reporters" = "org.apache.kafka.common.metrics.JmxReporter", [Any],
         Low, ClusterWide
         no_effect "metrics are served over HTTP, not by classes",

@@ -1,0 +1,34 @@
+//! What goes through the partitions of a broker.
+
+use crate::metrics::Counter;
+use crate::record::Batch;
+
+/// Counts since the start.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    pub appended_records: Counter,
+    pub appended_bytes: Counter,
+    pub fetched_bytes: Counter,
+    pub replicated_in_bytes: Counter,
+    pub replicated_out_bytes: Counter,
+    pub isr_shrinks: Counter,
+    pub isr_expands: Counter,
+}
+
+impl Traffic {
+    /// A leader has appended `batch`.
+    pub(super) fn appended(&self, batch: &Batch) {
+        let records = u64::try_from(batch.header.records_count);
+        self.appended_records.add(records.unwrap_or(0));
+        self.appended_bytes.add(batch.size_bytes() as u64);
+    }
+
+    /// From so many in-sync replicas to so many.
+    pub(super) fn isr_changed(&self, before: usize, after: usize) {
+        match after.cmp(&before) {
+            std::cmp::Ordering::Less => self.isr_shrinks.increment(),
+            std::cmp::Ordering::Equal => {}
+            std::cmp::Ordering::Greater => self.isr_expands.increment(),
+        }
+    }
+}
