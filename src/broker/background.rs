@@ -36,6 +36,7 @@ const CLEANERS_INTERVAL: Duration = Duration::from_secs(1);
 /// Everything that was started here.
 pub struct Background {
     tasks: Vec<JoinHandle<()>>,
+    pub cleaner: Arc<Cleaner>,
 }
 
 impl Background {
@@ -66,6 +67,7 @@ impl Background {
             true => Duration::ZERO,
             false => initial_delay,
         };
+        let cleaner = Arc::new(Cleaner::default());
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
         let mut tasks = vec![
             tasks::spawn(until(
@@ -77,7 +79,7 @@ impl Background {
                 stopping.clone(),
                 node.partitions.clone().flush_in_time(),
             )),
-            tasks::spawn(clean_all(node.clone(), stopping.clone())),
+            tasks::spawn(clean_all(node.clone(), cleaner.clone(), stopping.clone())),
             after(
                 initial_delay,
                 ms(log.log_retention_check_interval_ms),
@@ -96,7 +98,7 @@ impl Background {
             }),
         ];
         tasks.extend(moves::start(node, stopping));
-        Background { tasks }
+        Background { tasks, cleaner }
     }
 
     /// Waits until all of it has ended; the node must be stopping.
@@ -256,8 +258,7 @@ fn write_recovery_points(node: &Node) {
 }
 
 /// Runs `log.cleaner.threads` tasks that compact; their number may be altered at any time.
-async fn clean_all(node: Arc<Node>, mut stopping: watch::Receiver<bool>) {
-    let cleaner = Arc::new(Cleaner::default());
+async fn clean_all(node: Arc<Node>, cleaner: Arc<Cleaner>, mut stopping: watch::Receiver<bool>) {
     let mut running: Vec<JoinHandle<()>> = Vec::new();
     loop {
         let wanted = cleaner_threads(&node);

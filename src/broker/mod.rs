@@ -36,4 +36,7 @@ pub use start::{Broker, Ready};
 mod cluster_tests;
 
 #[cfg(test)]
+mod monitor_tests;
+
+#[cfg(test)]
 mod tests;

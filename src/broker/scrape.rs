@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::monitor::{Monitor, Phase};
 use crate::api::{APIS, Node, RequestCounts};
 use crate::host::process::{self, Usage};
-use crate::log::LogDir;
+use crate::log::{Cleaner, LogDir};
 use crate::metrics::{Counter, Exposition, Family, METRICS, Metric};
 use crate::partition::{Partition, Traffic as RecordTraffic};
 use crate::server::Traffic;
@@ -19,6 +19,7 @@ pub struct Seen {
     cluster: Option<Cluster>,
     directories: Vec<Directory>,
     open_files: usize,
+    cleaner: Option<Arc<Cleaner>>,
     traffic: Vec<Arc<Traffic>>,
     budget_bytes: (usize, usize),
     process: Option<Usage>,
@@ -37,6 +38,7 @@ impl Seen {
             node,
             directories: log_dirs.iter().map(|dir| Directory::of(dir)).collect(),
             open_files: log_dirs.first().map_or(0, |dir| dir.open_files()),
+            cleaner: monitor.cleaner.get().cloned(),
             traffic: monitor.traffic.lock().clone(),
             budget_bytes: budgets.iter().fold((0, 0), |(held, all), budget| {
                 (held + budget.held_bytes(), all + budget.bytes())
@@ -209,6 +211,11 @@ fn put(metric: Metric, seen: &Seen, family: &mut Family<'_>) {
             }
         }
         OpenFiles => family.put(&[], seen.open_files),
+        CleanerRuns => seen.cleaner(family, |at| at.runs.get()),
+        CleanerFailures => seen.cleaner(family, |at| at.failures.get()),
+        UncleanableLogs => seen.cleaner(family, |at| at.failed_count() as u64),
+        CleanerReadBytes => seen.cleaner(family, |at| at.read_bytes.get()),
+        CleanerWrittenBytes => seen.cleaner(family, |at| at.written_bytes.get()),
         ActiveController => family.put(&[], u8::from(seen.cluster.is_some())),
         OfflinePartitions => seen.of_cluster(family, |at| at.without_leader),
         PreferredReplicaImbalance => seen.of_cluster(family, |at| at.not_preferred),
@@ -265,6 +272,12 @@ impl Seen {
             let traffic = &node.partitions.surroundings().traffic;
             Some(counter(traffic).get())
         });
+    }
+
+    fn cleaner(&self, family: &mut Family<'_>, value: impl Fn(&Cleaner) -> u64) {
+        if let Some(cleaner) = &self.cleaner {
+            family.put(&[], value(cleaner));
+        }
     }
 
     /// Of all APIs that were asked for.

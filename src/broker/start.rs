@@ -179,6 +179,7 @@ impl Broker {
         let has_crashed = clean_stop == BrokerEpoch::NONE;
         let background =
             Background::start(&node, first.image, changes, rolled, &stopping, has_crashed);
+        let _ = monitor.cleaner.set(background.cleaner.clone());
         pipeline.serve(&node);
         if node.quorum.has_other_nodes() {
             start_controller(&node, &stopping);

@@ -207,6 +207,21 @@ metrics! {
             "Files of segments that are open; they are opened when they are used.";
     }
 
+    Cleaner "Compaction" {
+        CleanerRuns Counter "klamm_cleaner_runs_total" [] = "",
+            "Compactions of a log that were done.";
+        CleanerFailures Counter "klamm_cleaner_failures_total" [] = "",
+            "Compactions that failed; each log is tried again, later each time up to an hour. The log of the node says why.";
+        UncleanableLogs Gauge "klamm_cleaner_uncleanable_logs" []
+            = "kafka.log:type=LogCleanerManager,name=uncleanable-partitions-count",
+            "Logs whose last compaction has failed. They grow until one succeeds.";
+        CleanerReadBytes Counter "klamm_cleaner_read_bytes_total" [] = "",
+            "Bytes that compactions have read.";
+        CleanerWrittenBytes Counter "klamm_cleaner_written_bytes_total" []
+            = "kafka.log:type=LogCleaner,name=cleaner-recopy-percent",
+            "Bytes that were left of them and written anew.";
+    }
+
     Controller "Controller" {
         ActiveController Gauge "klamm_active_controller" []
             = "kafka.controller:type=KafkaController,name=ActiveControllerCount",
