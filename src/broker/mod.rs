@@ -1,8 +1,8 @@
 //! Start and stop order of one node.
 //!
 //! ```text
-//! start   listeners bound -> metrics and health served -> log directories locked -> quorum -> partitions recovered
-//!         -> broker registered -> accepting -> ready
+//! start   listeners bound -> health and metrics served -> log directories locked -> quorum
+//!         -> partitions recovered -> broker registered -> accepting -> ready
 //! stop    connections closed -> background work ended -> logs flushed and marked clean -> quorum
 //! ```
 //!

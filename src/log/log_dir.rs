@@ -25,7 +25,6 @@ use uuid::Uuid;
 
 use crate::host::disk::DirLock;
 use crate::host::{Disk, in_parallel, random};
-use crate::metrics::Times;
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
 use super::checkpoint;
@@ -545,21 +544,6 @@ impl LogDir {
         let text = checkpoint::to_text(high_watermarks.iter().map(|(p, o)| (p, *o)));
         let path = self.core.path.join(checkpoint::REPLICATION);
         self.core.replace(&path, text.as_bytes())
-    }
-
-    /// How long flushes waited for the disk.
-    pub fn flush_times(&self) -> &Times {
-        &self.core.flush_times
-    }
-
-    /// Logs that [`LogDir::load`] has still to open.
-    pub fn unopened_count(&self) -> usize {
-        self.core.unopened.load(Ordering::Relaxed)
-    }
-
-    /// Files of segments that are open, in all directories that share the cache.
-    pub fn open_files(&self) -> usize {
-        self.core.files.len()
     }
 
     /// Why the directory is offline; `None` while it works.
