@@ -6,7 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
 
 use super::answer::{Answer, Chunk, CloseReason, Frame, Reply, Stage};
-use super::context::Context;
+use super::context::{ConnectionKind, Context};
 use super::counts::RequestCounts;
 use super::{ApiRow, fetch};
 use crate::wire::{self, Value};
@@ -135,10 +135,11 @@ pub fn run_values(
 /// The length before every frame.
 const LENGTH_BYTES: usize = 4;
 
-/// Where the errors of an answer are counted. Fetch, whose answers lie in several pieces, does it
-/// itself.
+/// Where the errors of an answer are counted. Fetch and DescribeConfigs, whose answers lie in
+/// several pieces, do it themselves.
 struct Counted {
-    requests: Arc<RequestCounts>,
+    /// `None`: this node asks itself.
+    requests: Option<Arc<RequestCounts>>,
     row: &'static ApiRow,
     api_version: i16,
 }
@@ -146,7 +147,8 @@ struct Counted {
 impl Counted {
     fn of(context: &Context) -> Counted {
         Counted {
-            requests: context.node.requests.clone(),
+            requests: (context.connection.kind != ConnectionKind::Local)
+                .then(|| context.node.requests.clone()),
             row: context.api,
             api_version: context.api_version,
         }
@@ -156,9 +158,9 @@ impl Counted {
         if let Reply::Send(frame) = &reply
             && let [Chunk::Bytes(bytes)] = &frame.chunks[..]
             && self.row.key != fetch::KEY
+            && let Some(requests) = &self.requests
         {
-            self.requests
-                .note_errors(self.row, self.api_version, &bytes[LENGTH_BYTES..]);
+            requests.note_errors(self.row, self.api_version, &bytes[LENGTH_BYTES..]);
         }
         reply
     }

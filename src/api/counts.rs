@@ -88,6 +88,13 @@ impl RequestCounts {
     }
 }
 
+/// Elections of partitions' leaders that took effect while this node was the active controller.
+#[derive(Debug, Default)]
+pub struct ElectionCounts {
+    pub all: Counter,
+    pub unclean: Counter,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

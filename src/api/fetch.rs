@@ -406,11 +406,7 @@ impl Fetch {
         let mut sessions = node.fetch_sessions.lock();
         let mut topics: Vec<FetchedTopic> = Vec::new();
         self.tell_replica(&read);
-        let traffic = &node.partitions.surroundings().traffic;
-        match self.is_replica() {
-            true => traffic.replicated_out_bytes.add(read.bytes as u64),
-            false => traffic.fetched_bytes.add(read.bytes as u64),
-        }
+        self.count(node, &read);
         let mut hints = LeaderHints::new(node, &self.listener);
         for (target, mut partition) in self.targets.iter().zip(read.partitions) {
             if self.knows_leader_hint {
@@ -437,6 +433,23 @@ impl Fetch {
             },
         };
         encode(node, header, answer)
+    }
+
+    fn count(&self, node: &Node, read: &Read) {
+        let traffic = &node.partitions.surroundings().traffic;
+        if self.is_replica() {
+            traffic.replicated_out_bytes.add(read.bytes as u64);
+            return;
+        }
+        traffic.fetched_bytes.add(read.bytes as u64);
+        for (partition, fetched) in self.partitions.iter().zip(&read.partitions) {
+            let bytes = fetched.records_bytes() as u64;
+            if bytes > 0
+                && let Ok(partition) = partition
+            {
+                partition.topic_traffic.fetched_bytes.add(bytes);
+            }
+        }
     }
 
     /// The follower is being told the high watermarks of this answer.

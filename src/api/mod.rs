@@ -36,7 +36,7 @@ mod voter_change;
 pub use answer::{Answer, Chunk, CloseReason, Frame, Order, Reply, Stage, Work};
 pub use api_versions::unsupported as unsupported_api_versions;
 pub use context::{Connection, ConnectionKind, Context};
-pub use counts::{ApiCounts, RequestCounts};
+pub use counts::{ApiCounts, ElectionCounts, RequestCounts};
 pub use directory_controller::ControllerDirectories;
 pub use document::protocol_markdown;
 pub use forwarding::is_forwarded;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::counts::RequestCounts;
+use super::counts::{ElectionCounts, RequestCounts};
 use super::internal_topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
 use super::reach::Reach;
 use crate::config::{Describe, Described, NodeConfig};
@@ -73,6 +73,7 @@ pub struct Node {
     pub turns: Turns,
     pub reach: Reach,
     pub requests: Arc<RequestCounts>,
+    pub elections: ElectionCounts,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -111,6 +112,7 @@ impl Node {
             turns: Turns::default(),
             reach: Reach::default(),
             requests: Arc::default(),
+            elections: ElectionCounts::default(),
             creating: Mutex::default(),
         })
     }

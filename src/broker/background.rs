@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::elections::count_elections;
 use super::moves;
 use super::transactions::transaction_config;
 use crate::api::{CONSUMER_OFFSETS, Node, TRANSACTION_STATE};
@@ -171,6 +172,7 @@ fn apply(node: &Node, before: &MetadataImage, change: &Change) {
             .set_partition_count(topic.partitions.len() as i32);
     }
     node.partitions.apply(&node.config(), image, delta);
+    count_elections(node, before, change);
     if delta.everything || of_broker || delta.configs.iter().any(is_of(ConfigResourceType::Group)) {
         node.groups
             .on_config_changed(&group_config(&node.config(), image));

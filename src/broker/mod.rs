@@ -23,6 +23,7 @@ mod moves;
 mod registration;
 mod role;
 mod scrape;
+mod seen;
 mod start;
 mod storage;
 mod transactions;

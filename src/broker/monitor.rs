@@ -13,9 +13,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
-use super::scrape::{self, Seen};
-use super::{StartError, start};
+use super::seen::Seen;
+use super::{StartError, scrape, start};
 use crate::api::Node;
 use crate::config::{Listener, NodeConfig, SecurityProtocol, host_and_port};
 use crate::host::tasks;
@@ -149,10 +150,19 @@ impl HttpService for Endpoint {
     }
 }
 
-/// The endpoint; it ends when this is dropped.
+/// The endpoint; it ends some time after this is dropped.
 pub struct Served {
     pub address: SocketAddr,
-    _stop: watch::Sender<bool>,
+    stop: watch::Sender<bool>,
+    running: JoinHandle<()>,
+}
+
+impl Served {
+    /// Returns once the port is free.
+    pub async fn end(self) {
+        self.stop.send_replace(true);
+        let _ = self.running.await;
+    }
 }
 
 /// Serves `monitor` where the configuration wants it.
@@ -180,11 +190,10 @@ pub async fn serve(
     let socket = HttpSocket::bind(address).map_err(failed)?;
     let address = socket.local_addr().map_err(failed)?;
     let (stop, stopping) = watch::channel(false);
-    drop(tasks::spawn(
-        socket.run(Arc::new(Endpoint(monitor.clone())), stopping),
-    ));
+    let running = tasks::spawn(socket.run(Arc::new(Endpoint(monitor.clone())), stopping));
     Ok(Some(Served {
         address,
-        _stop: stop,
+        stop,
+        running,
     }))
 }

@@ -6,11 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_protocol::messages::TopicName as WireName;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchRequest, FetchTopic};
+use kafka_protocol::messages::init_producer_id_request::InitProducerIdRequest;
+use kafka_protocol::messages::offset_commit_request::{
+    OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
 use kafka_protocol::messages::produce_request::{
     PartitionProduceData, ProduceRequest, TopicProduceData,
 };
+use kafka_protocol::messages::{GroupId, TopicName as WireName, TransactionalId};
 use kafka_protocol::protocol::StrBytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,7 +25,7 @@ use super::{Broker, Ready, StartError};
 use crate::config::{NodeConfig, Sources, argument_properties};
 use crate::metadata::planners::NewTopic;
 use crate::metrics::{METRICS, MetricKind};
-use crate::peer::{Address, Client, ClientConfig};
+use crate::peer::{Address, Client, ClientConfig, CoordinatorKind};
 use crate::record::BatchBuilder;
 use crate::types::TimestampMs;
 
@@ -32,6 +36,8 @@ fn config(dir: &Path, more: &[&str]) -> NodeConfig {
         "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://localhost:9093".to_owned(),
         format!("log.dirs={}", dir.display()),
         "klamm.metrics.listener=127.0.0.1:0".to_owned(),
+        "offsets.topic.num.partitions=1".to_owned(),
+        "transaction.state.log.num.partitions=1".to_owned(),
     ];
     let pairs = pairs.iter().map(String::as_str);
     let sources = Sources {
@@ -139,6 +145,28 @@ async fn use_topic(ready: &Ready, topic: &str, records: usize) -> usize {
     bytes
 }
 
+/// Makes a group and a transactional id.
+async fn use_coordinators(client: &Client) {
+    let group = GroupId(StrBytes::from_static_str("g"));
+    let commit = OffsetCommitRequest::default()
+        .with_group_id(group)
+        .with_generation_id_or_member_epoch(-1)
+        .with_topics(vec![
+            OffsetCommitRequestTopic::default()
+                .with_name(wire_name("t"))
+                .with_partitions(vec![OffsetCommitRequestPartition::default()]),
+        ]);
+    let at = client.coordinator(CoordinatorKind::Group, "g").await;
+    let pending = at.unwrap().send_at_most(&commit, 8, LONG).unwrap();
+    pending.answer().await.unwrap();
+    let id = TransactionalId(StrBytes::from_static_str("x"));
+    let init = InitProducerIdRequest::default()
+        .with_transactional_id(Some(id))
+        .with_transaction_timeout_ms(60_000);
+    let at = client.coordinator(CoordinatorKind::Transaction, "x").await;
+    at.unwrap().call(&init, LONG).await.unwrap();
+}
+
 async fn create(broker: &Broker, name: &str) {
     let topic = NewTopic {
         name: name.to_owned(),
@@ -183,6 +211,9 @@ async fn every_metric_is_in_a_scrape_and_moves_with_what_a_client_does() {
             r#"klamm_request_errors_total{api="Fetch",error="UNKNOWN_TOPIC_OR_PARTITION"}"#,
             1.0,
         ),
+        (r#"klamm_topic_appended_records_total{topic="t"}"#, 3.0),
+        (r#"klamm_topic_appended_bytes_total{topic="t"}"#, bytes),
+        (r#"klamm_topic_fetched_bytes_total{topic="t"}"#, bytes),
         ("klamm_appended_records_total", 3.0),
         ("klamm_appended_bytes_total", bytes),
         ("klamm_fetched_bytes_total", bytes),
@@ -207,6 +238,20 @@ async fn every_metric_is_in_a_scrape_and_moves_with_what_a_client_does() {
         dir.path().display()
     );
     assert_eq!(after[&size], bytes);
+    assert_eq!(after[r#"klamm_topic_log_size_bytes{topic="t"}"#], bytes);
+
+    use_coordinators(&client(&ready)).await;
+    let samples = scrape(address).await;
+    assert_eq!(
+        samples[r#"klamm_groups{protocol="classic",state="Empty"}"#],
+        1.0
+    );
+    assert_eq!(samples[r#"klamm_transactions{state="Empty"}"#], 1.0);
+    assert_eq!(samples["klamm_eldest_transaction_seconds"], 0.0);
+    for coordinators in ["klamm_group_coordinators", "klamm_transaction_coordinators"] {
+        let active = format!(r#"{coordinators}{{state="active"}}"#);
+        assert_eq!(samples[&active], 1.0, "{coordinators}");
+    }
 
     let (_, text) = get(address, "/metrics").await;
     let mut lines = text.lines().peekable();
@@ -394,4 +439,27 @@ async fn two_hundred_connections_do_not_keep_a_health_check_out() {
     let newest = idle.last_mut().unwrap();
     newest.write_all(b"Host: klamm\r\n\r\n").await.unwrap();
     assert!(read_all(newest).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_too_many_topics_none_is_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path(), &["klamm.metrics.topics.max=2"]);
+    let (broker, ready) = Broker::start(config).await.unwrap();
+    for (name, known) in [("a", 1), ("b", 2), ("c", 0)] {
+        create(&broker, name).await;
+        let samples = scrape(ready.metrics.unwrap()).await;
+        let of_topics = samples.keys().filter(|name| name.contains("topic=\""));
+        assert_eq!(of_topics.count(), known * 4, "with {name}");
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_counted_connection_is_uncounted_when_it_ends() {
+    let traffic = crate::server::Traffic::of("A".into());
+    let open = [traffic.enter(), traffic.enter()];
+    assert_eq!(traffic.open(), 2);
+    drop(open);
+    assert_eq!((traffic.open(), traffic.accepted.get()), (0, 2));
 }

@@ -1,152 +1,17 @@
-//! The samples of every metric, from what there is when somebody asks.
+//! The samples of every metric, from what was seen.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use super::monitor::{Monitor, Phase};
-use crate::api::{APIS, Node, RequestCounts};
-use crate::host::process::{self, Usage};
-use crate::log::{Cleaner, LogDir};
+use super::seen::{Cluster, Coordination, Directory, Seen, Topic};
+use crate::api::{APIS, ApiCounts, Node};
+use crate::coordinator::runtime::Coordinators;
+use crate::host::process::Usage;
+use crate::log::Cleaner;
 use crate::metrics::{Counter, Exposition, Family, METRICS, Metric};
-use crate::partition::{Partition, Traffic as RecordTraffic};
+use crate::partition::Traffic as RecordTraffic;
 use crate::server::Traffic;
 use crate::types::BrokerId;
-
-/// What was found, each thing looked at once.
-pub struct Seen {
-    phase: Phase,
-    node: Option<Arc<Node>>,
-    replicas: Replicas,
-    cluster: Option<Cluster>,
-    directories: Vec<Directory>,
-    open_files: usize,
-    cleaner: Option<Arc<Cleaner>>,
-    traffic: Vec<Arc<Traffic>>,
-    budget_bytes: (usize, usize),
-    process: Option<Usage>,
-}
-
-impl Seen {
-    /// Blocks on the file systems.
-    pub fn of(monitor: &Monitor) -> Seen {
-        let node = monitor.node();
-        let log_dirs = monitor.log_dirs.get().map_or(&[][..], Vec::as_slice);
-        let budgets = monitor.budgets.lock();
-        Seen {
-            phase: monitor.phase(),
-            replicas: node.as_deref().map(Replicas::of).unwrap_or_default(),
-            cluster: node.as_deref().and_then(Cluster::of),
-            node,
-            directories: log_dirs.iter().map(|dir| Directory::of(dir)).collect(),
-            open_files: log_dirs.first().map_or(0, |dir| dir.open_files()),
-            cleaner: monitor.cleaner.get().cloned(),
-            traffic: monitor.traffic.lock().clone(),
-            budget_bytes: budgets.iter().fold((0, 0), |(held, all), budget| {
-                (held + budget.held_bytes(), all + budget.bytes())
-            }),
-            process: process::usage(),
-        }
-    }
-}
-
-/// Replicas on this broker.
-#[derive(Default)]
-struct Replicas {
-    all: usize,
-    led: usize,
-    under_replicated: usize,
-    under_min_isr: usize,
-    at_min_isr: usize,
-    offline: usize,
-    strays: usize,
-}
-
-impl Replicas {
-    fn of(node: &Node) -> Replicas {
-        let mut seen = Replicas {
-            strays: node.partitions.strays().len(),
-            ..Replicas::default()
-        };
-        for partition in node.partitions.all() {
-            seen.note(&partition);
-        }
-        seen
-    }
-
-    fn note(&mut self, partition: &Partition) {
-        self.all += 1;
-        self.offline += usize::from(partition.log_dir().offline_reason().is_some());
-        if !partition.is_leader() {
-            return;
-        }
-        self.led += 1;
-        let leadership = partition.leadership();
-        let in_sync = leadership.isr.len();
-        self.under_replicated += usize::from(in_sync < leadership.replicas.len());
-        let wanted = partition.topic_config().min_insync_replicas.max(1) as usize;
-        let wanted = wanted.min(leadership.replicas.len());
-        self.under_min_isr += usize::from(in_sync < wanted);
-        self.at_min_isr += usize::from(in_sync == wanted);
-    }
-}
-
-/// The cluster, as the active controller knows it.
-#[derive(Default)]
-struct Cluster {
-    topics: usize,
-    partitions: usize,
-    without_leader: usize,
-    not_preferred: usize,
-    active_brokers: usize,
-    fenced_brokers: usize,
-}
-
-impl Cluster {
-    /// `None`: this node is not the active controller.
-    fn of(node: &Node) -> Option<Cluster> {
-        if !node.quorum.is_leader() {
-            return None;
-        }
-        let image = node.image();
-        let mut seen = Cluster {
-            topics: image.topic_count(),
-            ..Cluster::default()
-        };
-        for broker in image.brokers() {
-            seen.active_brokers += usize::from(broker.is_active());
-            seen.fenced_brokers += usize::from(broker.fenced);
-        }
-        for (_, partition) in image.topics().flat_map(|topic| topic.partitions.iter()) {
-            seen.partitions += 1;
-            seen.without_leader += usize::from(!partition.has_leader());
-            let preferred = partition.replicas.first();
-            seen.not_preferred += usize::from(preferred != Some(&partition.leader));
-        }
-        Some(seen)
-    }
-}
-
-struct Directory {
-    dir: Arc<LogDir>,
-    name: String,
-    log_bytes: u64,
-    segments: usize,
-    /// What is left, and the whole; `None` where the system does not tell.
-    space: Option<(u64, u64)>,
-}
-
-impl Directory {
-    fn of(dir: &Arc<LogDir>) -> Directory {
-        let logs = dir.logs();
-        let space = dir.space().ok();
-        Directory {
-            dir: dir.clone(),
-            name: dir.path().display().to_string(),
-            log_bytes: logs.iter().map(|log| log.size_bytes()).sum(),
-            segments: logs.iter().map(|log| log.segment_count()).sum(),
-            space: space.map(|space| (space.available_bytes, space.total_bytes)),
-        }
-    }
-}
 
 /// The answer to a scrape.
 pub fn text(seen: &Seen) -> String {
@@ -191,6 +56,10 @@ fn put(metric: Metric, seen: &Seen, family: &mut Family<'_>) {
         ReplicatedBytesOut => seen.records(family, |at| &at.replicated_out_bytes),
         IsrShrinks => seen.records(family, |at| &at.isr_shrinks),
         IsrExpands => seen.records(family, |at| &at.isr_expands),
+        TopicAppendedRecords => seen.by_topic(family, |at| at.traffic.appended_records.get()),
+        TopicAppendedBytes => seen.by_topic(family, |at| at.traffic.appended_bytes.get()),
+        TopicFetchedBytes => seen.by_topic(family, |at| at.traffic.fetched_bytes.get()),
+        TopicLogSize => seen.by_topic(family, |at| at.log_bytes),
         Partitions => family.put(&[], seen.replicas.all),
         Leaders => family.put(&[], seen.replicas.led),
         UnderReplicated => family.put(&[], seen.replicas.under_replicated),
@@ -216,9 +85,31 @@ fn put(metric: Metric, seen: &Seen, family: &mut Family<'_>) {
         UncleanableLogs => seen.cleaner(family, |at| at.failed_count() as u64),
         CleanerReadBytes => seen.cleaner(family, |at| at.read_bytes.get()),
         CleanerWrittenBytes => seen.cleaner(family, |at| at.written_bytes.get()),
+        Groups => seen.coordination(family, |family, at| {
+            for ((protocol, state), count) in &at.groups {
+                family.put(&[protocol, state], count);
+            }
+        }),
+        GroupCoordinators => seen.coordination(family, |family, at| {
+            put_coordinators(family, &at.group_coordinators);
+        }),
+        Transactions => seen.coordination(family, |family, at| {
+            for (state, count) in &at.transactions.counts {
+                family.put(&[state.name()], count);
+            }
+        }),
+        TransactionCoordinators => seen.coordination(family, |family, at| {
+            put_coordinators(family, &at.transaction_coordinators);
+        }),
+        EldestTransaction => seen.coordination(family, |family, at| {
+            family.put(&[], at.eldest_s());
+        }),
+        FetchSessions => seen.of_node(family, |node| Some(node.fetch_sessions.lock().len())),
         ActiveController => family.put(&[], u8::from(seen.cluster.is_some())),
         OfflinePartitions => seen.of_cluster(family, |at| at.without_leader),
         PreferredReplicaImbalance => seen.of_cluster(family, |at| at.not_preferred),
+        Elections => seen.of_node(family, |node| Some(node.elections.all.get())),
+        UncleanElections => seen.of_node(family, |node| Some(node.elections.unclean.get())),
         ClusterTopics => seen.of_cluster(family, |at| at.topics),
         ClusterPartitions => seen.of_cluster(family, |at| at.partitions),
         ActiveBrokers => seen.of_cluster(family, |at| at.active_brokers),
@@ -241,11 +132,7 @@ fn put(metric: Metric, seen: &Seen, family: &mut Family<'_>) {
 }
 
 impl Seen {
-    fn of_node<V: std::fmt::Display>(
-        &self,
-        family: &mut Family<'_>,
-        value: impl Fn(&Node) -> Option<V>,
-    ) {
+    fn of_node<V: Display>(&self, family: &mut Family<'_>, value: impl Fn(&Node) -> Option<V>) {
         if let Some(value) = self.node.as_deref().and_then(value) {
             family.put(&[], value);
         }
@@ -257,11 +144,7 @@ impl Seen {
         }
     }
 
-    fn of_process<V: std::fmt::Display>(
-        &self,
-        family: &mut Family<'_>,
-        value: impl Fn(&Usage) -> V,
-    ) {
+    fn of_process<V: Display>(&self, family: &mut Family<'_>, value: impl Fn(&Usage) -> V) {
         if let Some(usage) = &self.process {
             family.put(&[], value(usage));
         }
@@ -281,17 +164,24 @@ impl Seen {
     }
 
     /// Of all APIs that were asked for.
-    fn by_api(
-        &self,
-        family: &mut Family<'_>,
-        put: impl Fn(&mut Family<'_>, &str, &crate::api::ApiCounts),
-    ) {
+    fn by_api(&self, family: &mut Family<'_>, put: impl Fn(&mut Family<'_>, &str, &ApiCounts)) {
         let Some(node) = &self.node else {
             return;
         };
-        let requests: &RequestCounts = &node.requests;
         for row in APIS {
-            put(family, row.name, requests.of(row));
+            put(family, row.name, node.requests.of(row));
+        }
+    }
+
+    fn by_topic(&self, family: &mut Family<'_>, value: impl Fn(&Topic) -> u64) {
+        for (name, topic) in &self.topics {
+            family.put(&[name], value(topic));
+        }
+    }
+
+    fn coordination(&self, family: &mut Family<'_>, put: impl Fn(&mut Family<'_>, &Coordination)) {
+        if let Some(coordination) = &self.coordinators {
+            put(family, coordination);
         }
     }
 
@@ -305,7 +195,7 @@ impl Seen {
         }
     }
 
-    fn by_directory<V: std::fmt::Display>(
+    fn by_directory<V: Display>(
         &self,
         family: &mut Family<'_>,
         value: impl Fn(&Directory) -> Option<V>,
@@ -316,4 +206,10 @@ impl Seen {
             }
         }
     }
+}
+
+fn put_coordinators(family: &mut Family<'_>, coordinators: &Coordinators) {
+    family.put(&["active"], coordinators.active);
+    family.put(&["loading"], coordinators.loading);
+    family.put(&["failed"], coordinators.failed);
 }

@@ -49,8 +49,7 @@ pub struct Broker {
     /// How many log directories work.
     working_dirs: watch::Receiver<usize>,
     monitor: Arc<Monitor>,
-    /// Until everything has ended.
-    _served: Option<Served>,
+    served: Option<Served>,
 }
 
 /// What a node that is ready has to tell.
@@ -228,7 +227,7 @@ impl Broker {
                 lifecycle,
                 working_dirs: storage.working,
                 monitor,
-                _served: served,
+                served,
             },
             ready,
         ))
@@ -271,6 +270,9 @@ impl Broker {
             tracing::error!("closing the log directories failed: {error}");
         }
         self.node.quorum.shutdown().await;
+        if let Some(served) = self.served {
+            served.end().await;
+        }
     }
 }
 

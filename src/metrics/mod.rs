@@ -10,8 +10,8 @@
 //! 1. On the way of a request there are relaxed additions only: no lock, no memory.
 //! 2. A counter lies with the thing that it counts. What a state can tell (sizes, offsets,
 //!    replicas) is not counted: it is looked at when somebody asks.
-//! 3. How many series a metric may have is bounded by its labels; none has one of a partition or of
-//!    a client.
+//! 3. How many series a metric may have is bounded: none has a label of a partition or of a client,
+//!    and that of a topic has a limit.
 
 mod counter;
 mod document;

@@ -156,6 +156,21 @@ metrics! {
             "Bytes of records that followers were given.";
     }
 
+    Topics "Topics" {
+        TopicAppendedRecords Counter "klamm_topic_appended_records_total" ["topic"]
+            = "kafka.server:type=BrokerTopicMetrics,name=MessagesInPerSec,topic=*",
+            "Records that were appended to the topic's partitions which this broker leads.";
+        TopicAppendedBytes Counter "klamm_topic_appended_bytes_total" ["topic"]
+            = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=*",
+            "Bytes of those records.";
+        TopicFetchedBytes Counter "klamm_topic_fetched_bytes_total" ["topic"]
+            = "kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec,topic=*",
+            "Bytes of the topic's records that consumers were given.";
+        TopicLogSize Gauge "klamm_topic_log_size_bytes" ["topic"]
+            = "kafka.log:type=Log,name=Size,topic=*",
+            "Bytes of batches in the topic's logs on this broker.";
+    }
+
     Replicas "Replicas" {
         Partitions Gauge "klamm_partitions" []
             = "kafka.server:type=ReplicaManager,name=PartitionCount",
@@ -222,6 +237,26 @@ metrics! {
             "Bytes that were left of them and written anew.";
     }
 
+    Coordinators "Groups and transactions" {
+        Groups Gauge "klamm_groups" ["protocol", "state"]
+            = "kafka.server:type=group-coordinator-metrics,name=group-count",
+            "Groups that this broker coordinates.";
+        GroupCoordinators Gauge "klamm_group_coordinators" ["state"]
+            = "kafka.server:type=group-coordinator-metrics,name=num-partitions",
+            "Partitions of __consumer_offsets that this broker leads: active, loading, or failed to load.";
+        Transactions Gauge "klamm_transactions" ["state"] = "",
+            "Transactional ids that this broker coordinates.";
+        TransactionCoordinators Gauge "klamm_transaction_coordinators" ["state"]
+            = "kafka.server:type=transaction-coordinator-metrics",
+            "Partitions of __transaction_state that this broker leads: active, loading, or failed to load.";
+        EldestTransaction Gauge "klamm_eldest_transaction_seconds" []
+            = "kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount",
+            "The age of the eldest transaction that is open or whose markers are not all written; 0: there is none.";
+        FetchSessions Gauge "klamm_fetch_sessions" []
+            = "kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions",
+            "Fetch sessions that are kept.";
+    }
+
     Controller "Controller" {
         ActiveController Gauge "klamm_active_controller" []
             = "kafka.controller:type=KafkaController,name=ActiveControllerCount",
@@ -232,6 +267,12 @@ metrics! {
         PreferredReplicaImbalance Gauge "klamm_preferred_replica_imbalance" []
             = "kafka.controller:type=KafkaController,name=PreferredReplicaImbalanceCount",
             "Partitions of the cluster that another than their first replica leads. Only the active controller tells.";
+        Elections Counter "klamm_leader_elections_total" []
+            = "kafka.controller:type=ControllerStats,name=LeaderElectionRateAndTimeMs",
+            "Partitions that got another leader while this node was the active controller.";
+        UncleanElections Counter "klamm_unclean_leader_elections_total" []
+            = "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
+            "Those whose new leader was not in sync: acknowledged records may be gone.";
         ClusterTopics Gauge "klamm_cluster_topics" []
             = "kafka.controller:type=KafkaController,name=GlobalTopicCount",
             "Topics of the cluster. Only the active controller tells.";
@@ -307,7 +348,16 @@ mod tests {
             }
             assert!(row.help.ends_with('.') && !row.help.contains('|'), "{name}");
             assert!(!row.kafka.contains('|'), "{name}");
-            let bounded = ["api", "error", "listener", "directory", "version", "state"];
+            let bounded = [
+                "api",
+                "error",
+                "listener",
+                "directory",
+                "version",
+                "state",
+                "topic",
+                "protocol",
+            ];
             let is_bounded = |label: &&str| bounded.contains(label);
             assert!(row.labels.iter().all(|label| is_bounded(&label)), "{name}");
         }

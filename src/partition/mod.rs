@@ -36,7 +36,7 @@ pub use registry::{Partitions, PartitionsError};
 pub use replication::{ReplicaFetch, ReplicaFetchError, ReplicaRead};
 pub use source::RemoteLeader;
 pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
-pub use traffic::Traffic;
+pub use traffic::{TopicTraffic, Traffic};
 pub use waiters::Waiter;
 
 #[cfg(test)]

@@ -15,12 +15,23 @@ pub struct Traffic {
     pub isr_expands: Counter,
 }
 
+/// The same of one topic, for its partitions on this broker.
+#[derive(Debug, Default)]
+pub struct TopicTraffic {
+    pub appended_records: Counter,
+    pub appended_bytes: Counter,
+    pub fetched_bytes: Counter,
+}
+
 impl Traffic {
     /// A leader has appended `batch`.
-    pub(super) fn appended(&self, batch: &Batch) {
-        let records = u64::try_from(batch.header.records_count);
-        self.appended_records.add(records.unwrap_or(0));
-        self.appended_bytes.add(batch.size_bytes() as u64);
+    pub(super) fn appended(&self, topic: &TopicTraffic, batch: &Batch) {
+        let records = u64::try_from(batch.header.records_count).unwrap_or(0);
+        let bytes = batch.size_bytes() as u64;
+        self.appended_records.add(records);
+        self.appended_bytes.add(bytes);
+        topic.appended_records.add(records);
+        topic.appended_bytes.add(bytes);
     }
 
     /// From so many in-sync replicas to so many.
