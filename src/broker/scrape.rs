@@ -66,6 +66,8 @@ fn put(metric: Metric, seen: &Seen, family: &mut Family<'_>) {
         UnderMinIsr => family.put(&[], seen.replicas.under_min_isr),
         AtMinIsr => family.put(&[], seen.replicas.at_min_isr),
         OfflineReplicas => family.put(&[], seen.replicas.offline),
+        WaitingReplicas => family.put(&[], seen.replicas.waiting),
+        LostReplicas => family.put(&[], seen.replicas.lost),
         StrayLogs => family.put(&[], seen.replicas.strays),
         LogSize => seen.by_directory(family, |at| Some(at.log_bytes)),
         Segments => seen.by_directory(family, |at| Some(at.segments)),

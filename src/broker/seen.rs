@@ -64,12 +64,17 @@ pub struct Replicas {
     pub under_min_isr: usize,
     pub at_min_isr: usize,
     pub offline: usize,
+    pub waiting: usize,
+    pub lost: usize,
     pub strays: usize,
 }
 
 impl Replicas {
     fn of(node: &Node) -> Replicas {
+        let (waiting, lost) = node.partitions.count_without_log();
         let mut seen = Replicas {
+            waiting,
+            lost,
             strays: node.partitions.strays().len(),
             ..Replicas::default()
         };

@@ -28,7 +28,7 @@ use crate::host::{Clock, Host, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
 use crate::peer::{BrokerChannels, ControllerChannel, LocalController};
-use crate::quorum::{Endpoint, Quorum, QuorumError};
+use crate::quorum::{Endpoint, Quorum, QuorumError, Waiting};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
@@ -77,6 +77,18 @@ impl Broker {
         host: Host,
         config: NodeConfig,
     ) -> Result<(Broker, Ready), StartError> {
+        let waiting = Waiting::default();
+        tokio::select! {
+            started = Broker::start_all(host, config, &waiting) => started,
+            never = waiting.say() => match never {},
+        }
+    }
+
+    async fn start_all(
+        host: Host,
+        config: NodeConfig,
+        waiting: &Waiting,
+    ) -> Result<(Broker, Ready), StartError> {
         let role = Role::of(&config)?;
         let is_broker = config.broker.is_broker();
         let node_id = BrokerId(config.broker.identity.node_id);
@@ -107,8 +119,9 @@ impl Broker {
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
         let min_insync_replicas = config.topic_defaults.min_insync_replicas;
         let quorum = role
-            .start_quorum(node_id, &storage, &endpoint, min_insync_replicas)
+            .start_quorum(node_id, &storage, &endpoint, min_insync_replicas, waiting)
             .await?;
+        waiting.waits_for("its log directories");
         storage::format_new(&storage.log_dirs, &config, &quorum)?;
         if storage.metadata.is_some() {
             kafka_directory::take_over(&*disk, &storage.kafka_metadata, node_id, &quorum).await?;
@@ -190,7 +203,8 @@ impl Broker {
         if is_broker {
             let request = registration(&node, advertised.clone(), clean_stop);
             if node.quorum.has_other_nodes() {
-                let started = Lifecycle::start(&node, lifecycle_channel, request, &stopping);
+                let channel = lifecycle_channel;
+                let started = Lifecycle::start(&node, channel, request, &stopping, waiting);
                 let (alive, registered) = started.await?;
                 (lifecycle, epoch) = (Some(alive), registered);
             } else {

@@ -23,6 +23,7 @@ use super::checkpoint;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::log::{Deletion, Log};
+use super::missing::Missing;
 use super::room::Room;
 
 pub(super) struct DirCore {
@@ -33,6 +34,7 @@ pub(super) struct DirCore {
     /// Logs that are to take the place of one in another directory. Their lines in the checkpoint
     /// files are as those of the others: no directory has both of one name. Taken before `logs`.
     pub futures: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
+    pub missing: Mutex<BTreeMap<TopicPartition, Missing>>,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
@@ -86,6 +88,7 @@ impl DirCore {
             path: path.to_owned(),
             logs: Mutex::new(BTreeMap::new()),
             futures: Mutex::default(),
+            missing: Mutex::default(),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             flush_times: Times::default(),
@@ -265,8 +268,13 @@ impl DirCore {
         let stale = self.stale_points.lock().clone();
         let logs = self.all_logs();
         let points: Vec<_> = logs.iter().map(|l| l.announce_recovery_point()).collect();
+        let missing = self.lines_of_missing(|missing| Some(missing.recovery_point));
         let lines = logs.iter().zip(&points);
-        let text = checkpoint::to_text(lines.map(|(l, point)| (l.topic_partition(), *point)));
+        let mut lines: Vec<_> = lines
+            .map(|(l, point)| (l.topic_partition(), *point))
+            .collect();
+        lines.extend(missing.iter().map(|(name, point)| (name, *point)));
+        let text = checkpoint::to_text(lines.into_iter());
         let path = self.path.join(checkpoint::RECOVERY_POINT);
         self.replace(&path, text.as_bytes())?;
         for (log, point) in logs.iter().zip(points) {
@@ -282,6 +290,10 @@ impl DirCore {
         self.stale_points.lock().contains_key(topic_partition)
     }
 
+    pub fn has_stale_points(&self) -> bool {
+        !self.stale_points.lock().is_empty()
+    }
+
     pub fn add_stale_point(&self, topic_partition: TopicPartition) {
         let number = self.deleted_count.fetch_add(1, Ordering::Relaxed);
         self.stale_points.lock().insert(topic_partition, number);
@@ -291,11 +303,13 @@ impl DirCore {
         let _checkpointing = self.checkpointing.lock();
         let logs = self.all_logs();
         // As Kafka: only logs that start later than their first segment need a line.
-        let lines: Vec<_> = logs
+        let missing = self.lines_of_missing(|missing| missing.log_start);
+        let mut lines: Vec<_> = logs
             .iter()
             .filter(|l| l.log_start_offset() > l.first_segment_offset())
             .map(|l| (l.topic_partition(), l.log_start_offset()))
             .collect();
+        lines.extend(missing.iter().map(|(name, start)| (name, *start)));
         let text = checkpoint::to_text(lines.into_iter());
         self.replace(&self.path.join(checkpoint::LOG_START), text.as_bytes())
     }

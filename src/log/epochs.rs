@@ -11,7 +11,8 @@
 //! 2. The file is written before the recovery point passes an epoch's first batch. What is missing
 //!    after a crash is therefore in batches that recovery reads again.
 //! 3. Entries at or after the log end offset are cut when the log is opened: a crash in a
-//!    truncation leaves them.
+//!    truncation leaves them. That of an empty log's end stays: it says in which epoch the log was
+//!    begun, which tells a log that was begun anew from the older one that was given up.
 
 use std::fmt::Write;
 

@@ -182,10 +182,7 @@ impl Log {
     fn sync_dirty(&self, dirty: Dirty) -> Result<(), LogError> {
         if dirty.is_parent_dirty {
             // Before the records: they are never there without their topic.
-            let path = self.dir.file(names::PARTITION_METADATA);
-            self.dir.core.change("sync", &path, || {
-                self.dir.core.disk.open(&path, OpenMode::Write)?.sync()
-            })?;
+            self.sync_metadata()?;
         }
         self.write_epochs()?;
         for (segment, kind, file) in &dirty.files {
@@ -199,6 +196,13 @@ impl Log {
         }
         self.note_synced(&dirty.reach);
         Ok(())
+    }
+
+    fn sync_metadata(&self) -> Result<(), LogError> {
+        let path = self.dir.file(names::PARTITION_METADATA);
+        self.dir.core.change("sync", &path, || {
+            self.dir.core.disk.open(&path, OpenMode::Write)?.sync()
+        })
     }
 
     /// What is within `reach` is durable.
@@ -224,6 +228,14 @@ impl Log {
         };
         let path = self.dir.file(names::LEADER_EPOCH_CHECKPOINT);
         self.dir.core.replace(&path, text.as_bytes())
+    }
+
+    /// Writes down, durably, in which epoch an empty log begins.
+    pub fn note_beginning(&self) -> Result<(), LogError> {
+        self.sync_metadata()?;
+        self.write_epochs()?;
+        self.dir.core.sync_dir(&self.dir.path())?;
+        self.dir.core.sync_dir(&self.dir.core.path)
     }
 
     /// `None`: the file says what memory says.

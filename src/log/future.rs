@@ -146,12 +146,23 @@ impl Log {
     /// lost its log may have gone on in the same epoch.
     pub fn is_part_of(&self, other: &Log) -> bool {
         let end = self.log_end_offset();
-        if self.log_start_offset() == end {
-            return true;
-        }
-        let last = end.plus(-1);
+        self.log_start_offset() == end || self.is_beginning_of(other) && self.ends_within(other)
+    }
+
+    /// Whether `other` has all that is in this log, and more. An empty log that begins with an epoch
+    /// was begun in that one: an older log is not its continuation.
+    pub fn goes_on_in(&self, other: &Log) -> bool {
+        let end = self.log_end_offset();
+        let is_empty = self.log_start_offset() == end;
+        end < other.log_end_offset()
+            && self.is_beginning_of(other)
+            && (is_empty || self.ends_within(other))
+    }
+
+    fn ends_within(&self, other: &Log) -> bool {
+        let last = self.log_end_offset().plus(-1);
         let own = self.header_at(last);
-        self.is_beginning_of(other) && own.is_some() && own == other.header_at(last)
+        own.is_some() && own == other.header_at(last)
     }
 
     /// Of the batch that holds `offset`; its checksum stands for the records.

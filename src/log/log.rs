@@ -368,6 +368,11 @@ impl Log {
         first_unstable.map_or(high_watermark, |o| o.min(high_watermark))
     }
 
+    /// Where its files are.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path()
+    }
+
     /// The newest epoch in the log.
     pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
         self.view.lock().epochs.latest()

@@ -14,6 +14,7 @@
 //! 1. The marker of a clean stop is written last, and removed, durably, before any log is opened.
 //! 2. A checkpoint file that cannot be read is as good as none: recovery reads more.
 //! 3. What is not known is left alone and does not stop the start.
+//! 4. A log that cannot be opened or is not there keeps its lines in the checkpoints (`missing`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -253,6 +254,7 @@ impl LogDir {
             });
         }
         drop((futures, logs));
+        self.note_missing(&recovery_points, &log_starts)?;
         self.drop_stale_lines(&recovery_points, &log_starts)?;
         Ok(LoadReport {
             clean_stop,
@@ -260,24 +262,6 @@ impl LogDir {
             deletions,
             ignored,
         })
-    }
-
-    /// A line of a partition that is gone must not be taken for one of a later partition of that
-    /// name.
-    fn drop_stale_lines(
-        &self,
-        recovery_points: &checkpoint::Offsets,
-        log_starts: &checkpoint::Offsets,
-    ) -> Result<(), LogError> {
-        let is_stale =
-            |offsets: &checkpoint::Offsets| offsets.keys().any(|p| !self.core.has_log(p));
-        if is_stale(recovery_points) {
-            self.core.write_recovery_points()?;
-        }
-        if is_stale(log_starts) {
-            self.core.write_log_starts()?;
-        }
-        Ok(())
     }
 
     /// The broker epoch in the marker, which is gone afterwards.
@@ -304,23 +288,37 @@ impl LogDir {
 
     fn open_log(&self, dir: PartitionDir, mut opening: Opening) -> Result<(Log, Effort), LogError> {
         let path = dir.file(names::PARTITION_METADATA);
-        if let Some(content) = self.core.read_if_there(&path)? {
-            let is_flushed = opening.recovery_point > Offset::ZERO;
-            opening.topic_id = match partition_metadata::parse(&content) {
-                Some(topic_id) => topic_id,
-                // Without it nobody can tell whether the records are those of today's topic.
-                None if is_flushed => {
-                    return Err(LogError::Corrupt {
-                        path,
-                        position: 0,
-                        reason: "it is not \"version: 0\" and \"topic_id: ID\"",
-                    });
-                }
-                // A power cut before the first flush leaves anything.
-                None => TopicId::NONE,
-            };
+        let content = self.core.read_if_there(&path)?;
+        let topic_id = content.as_deref().and_then(partition_metadata::parse);
+        let was_flushed = opening.recovery_point > Offset::ZERO;
+        opening.topic_id = match topic_id {
+            Some(topic_id) => topic_id,
+            // Without it nobody can tell whether the records are those of today's topic.
+            None if was_flushed => {
+                let reason = match content {
+                    Some(_) => "it is not \"version: 0\" and \"topic_id: ID\"",
+                    None => "it is not there",
+                };
+                return Err(LogError::Corrupt {
+                    path,
+                    position: 0,
+                    reason,
+                });
+            }
+            // A power cut before the first flush leaves anything.
+            None => TopicId::NONE,
+        };
+        let (log, effort) = recovery::open(dir, &opening)?;
+        let is_empty = log.log_start_offset() == log.log_end_offset();
+        if opening.is_clean && is_empty && log.log_end_offset() < opening.recovery_point {
+            // A crash in a truncation may leave that; a clean stop does not.
+            return Err(LogError::Corrupt {
+                path: log.path(),
+                position: 0,
+                reason: "its records are not there any more",
+            });
         }
-        recovery::open(dir, &opening)
+        Ok((log, effort))
     }
 
     pub(super) fn partition_dir(
@@ -362,16 +360,6 @@ impl LogDir {
         let log = self.new_log(dir, topic_id, config, now)?;
         logs.insert(topic_partition, Arc::clone(&log));
         Ok(log)
-    }
-
-    /// Lines of a deleted log of this name: after a power cut the new one's files, not flushed yet,
-    /// would be called damaged.
-    pub(super) fn drop_lines_of(&self, topic_partition: &TopicPartition) -> Result<(), LogError> {
-        if self.core.has_stale_point(topic_partition) {
-            self.core.write_recovery_points()?;
-            self.core.write_log_starts()?;
-        }
-        Ok(())
     }
 
     pub(super) fn new_log(

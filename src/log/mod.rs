@@ -26,6 +26,7 @@ mod listing;
 mod log;
 mod log_dir;
 mod meta_properties;
+mod missing;
 mod names;
 mod offset_index;
 mod partition_dir;

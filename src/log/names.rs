@@ -133,6 +133,19 @@ pub(super) fn delete_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
     suffixed_dir(topic_partition, id, DELETE)
 }
 
+/// Whether a directory is what a deletion of this partition has left.
+pub(super) fn is_deleted_of(name: &str, topic_partition: &TopicPartition) -> bool {
+    let plain = (DirName::parse(name) == DirName::Delete)
+        .then(|| name.strip_suffix(DELETE)?.rsplit_once('.'))
+        .flatten();
+    let parts = plain.and_then(|(plain, _)| plain.rsplit_once('-'));
+    let (topic, partition) = (&*topic_partition.topic, topic_partition.partition);
+    parts.is_some_and(|(part, digits)| {
+        let is_cut = name.len() == 255 && topic.starts_with(part);
+        digits == partition.to_string() && (part == topic || is_cut)
+    })
+}
+
 /// The name it gets when nobody knows whose it is: it is kept, and never looked at again.
 pub(super) fn stray_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
     suffixed_dir(topic_partition, id, STRAY)
@@ -203,6 +216,9 @@ mod tests {
             let name = delete_dir(&partition(topic, 123), Uuid::from_u128(7));
             assert!(name.len() <= 255);
             assert_eq!(DirName::parse(&name), DirName::Delete);
+            assert!(is_deleted_of(&name, &partition(topic, 123)));
+            assert!(!is_deleted_of(&name, &partition(topic, 23)));
+            assert!(!is_deleted_of(&name, &partition("u", 123)));
             let name = stray_dir(&partition(topic, 123), Uuid::from_u128(7));
             assert!(name.len() <= 255);
             assert_eq!(DirName::parse(&name), DirName::Stray);

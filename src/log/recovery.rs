@@ -20,7 +20,7 @@
 //! crash   log ends below S              the snapshot is ahead of the log (a truncation was cut
 //!                                       short): it is removed, and the next older one is S
 //! any     snapshot above the end        removed
-//! any     epoch at or after the end     removed
+//! any     epoch at or after the end     removed; that of an empty log's end is kept
 //! any     log start above the end       everything is removed; the log starts, empty, there
 //! ```
 //!
@@ -123,7 +123,12 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
     let mut view = View::new(segments, epochs, &writer.producers);
     view.transactions = replay.transactions;
     view.pending = pending;
-    view.epochs.truncate_from_end(log_end);
+    // What an empty log begins with says when it was begun.
+    let is_empty = log_start == log_end;
+    view.epochs.truncate_from_end(match is_empty {
+        true => log_end.plus(1),
+        false => log_end,
+    });
     view.epochs.truncate_from_start(log_start);
     if log_end < opening.recovery_point {
         tracing::error!(

@@ -2,7 +2,8 @@
 //!
 //! 1. A replica that is counted on for acknowledged records (in the ISR or the ELR) is in the
 //!    directory that the metadata names, or is waited for: an empty log elsewhere would pass for
-//!    all that was acknowledged.
+//!    all that was acknowledged. So would one in that directory, where its log was and is not any
+//!    more.
 //! 2. While a directory is offline, what is not found may be in that one. Only what is new begins.
 //! 3. What is found where the metadata does not expect it is told to the controller, unless the
 //!    directory that it names is away and may have more (1). A directory that got its id in this
@@ -18,6 +19,8 @@ pub struct Assigned {
     pub is_counted_on: bool,
     /// It was not there when this broker started.
     pub is_new: bool,
+    /// It has the leader that it was made with.
+    pub was_never_elected: bool,
 }
 
 /// The directories of this broker.
@@ -38,22 +41,29 @@ pub enum Begin {
     In(DirectoryId),
     /// In whichever directory the broker likes.
     Anywhere,
-    /// Nowhere: its log is in a directory that is not here.
+    /// Nowhere: its log is in a directory that is not here, or was lost before.
     Waits,
-    /// As `Waits`, and the metadata does not know yet that it has a log at all.
+    /// As `Waits`, and the metadata does not know that yet.
     IsLost,
 }
 
-pub fn begin(replica: Assigned, own: &OwnDirs) -> Begin {
+/// `was_here`: there are signs of its log in this broker's directories, and it cannot be used.
+pub fn begin(replica: Assigned, was_here: bool, own: &OwnDirs) -> Begin {
     let Assigned {
         directory,
         is_counted_on,
         is_new,
+        ..
     } = replica;
     if own.working.contains(&directory) {
-        return Begin::In(directory);
+        return match is_counted_on && was_here {
+            true => Begin::IsLost,
+            false => Begin::In(directory),
+        };
     }
     match directory.is_undecided() {
+        // Who decides anew in this run knows that it was lost.
+        true if was_here && is_counted_on && !is_new => Begin::IsLost,
         true if is_new || !own.is_some_missing => Begin::Anywhere,
         true if is_counted_on => Begin::IsLost,
         _ if is_counted_on || own.is_some_offline => Begin::Waits,
@@ -94,15 +104,16 @@ mod tests {
             directory,
             is_counted_on: true,
             is_new: false,
+            was_never_elected: false,
         }
     }
 
     #[test]
     fn a_replica_begins_where_the_metadata_says() {
         let own = own(&[1, 2]);
-        assert_eq!(begin(assigned(dir(2)), &own), Begin::In(dir(2)));
+        assert_eq!(begin(assigned(dir(2)), false, &own), Begin::In(dir(2)));
         for undecided in [DirectoryId::UNASSIGNED, DirectoryId::MIGRATING] {
-            assert_eq!(begin(assigned(undecided), &own), Begin::Anywhere);
+            assert_eq!(begin(assigned(undecided), false, &own), Begin::Anywhere);
         }
     }
 
@@ -111,24 +122,54 @@ mod tests {
         let mut own = own(&[1, 2]);
         own.is_some_missing = true;
         let gone = assigned(dir(3));
-        assert_eq!(begin(gone, &own), Begin::Waits);
-        assert_eq!(begin(assigned(DirectoryId::LOST), &own), Begin::Waits);
+        assert_eq!(begin(gone, false, &own), Begin::Waits);
+        assert_eq!(
+            begin(assigned(DirectoryId::LOST), false, &own),
+            Begin::Waits
+        );
         let undecided = assigned(DirectoryId::UNASSIGNED);
-        assert_eq!(begin(undecided, &own), Begin::IsLost);
+        assert_eq!(begin(undecided, false, &own), Begin::IsLost);
         // Others have the records, and no directory may come back.
         let follower = Assigned {
             is_counted_on: false,
             ..gone
         };
-        assert_eq!(begin(follower, &own), Begin::Anywhere);
+        assert_eq!(begin(follower, false, &own), Begin::Anywhere);
         own.is_some_offline = true;
-        assert_eq!(begin(follower, &own), Begin::Waits);
+        assert_eq!(begin(follower, false, &own), Begin::Waits);
         let is_new = true;
         let undecided = Assigned {
             is_new,
             ..undecided
         };
-        assert_eq!(begin(undecided, &own), Begin::Anywhere);
+        assert_eq!(begin(undecided, false, &own), Begin::Anywhere);
+    }
+
+    #[test]
+    fn a_log_that_is_gone_from_its_directory_is_lost_unless_others_have_the_records() {
+        let own = own(&[1, 2]);
+        let replica = assigned(dir(1));
+        assert_eq!(begin(replica, true, &own), Begin::IsLost);
+        let undecided = assigned(DirectoryId::UNASSIGNED);
+        assert_eq!(begin(undecided, true, &own), Begin::IsLost);
+        // The metadata knows it.
+        let lost = assigned(DirectoryId::LOST);
+        assert_eq!(begin(lost, true, &own), Begin::Waits);
+        let is_counted_on = false;
+        let follower = Assigned {
+            is_counted_on,
+            ..replica
+        };
+        assert_eq!(begin(follower, true, &own), Begin::In(dir(1)));
+        // It was given up: an unclean election has left its place open.
+        let is_new = true;
+        let given_up = Assigned {
+            is_new,
+            ..undecided
+        };
+        assert_eq!(begin(given_up, true, &own), Begin::Anywhere);
+        let is_new = Assigned { is_new, ..replica };
+        assert_eq!(begin(is_new, true, &own), Begin::IsLost);
     }
 
     #[test]

@@ -196,9 +196,12 @@ metrics! {
         IsrExpands Counter "klamm_isr_expands_total" []
             = "kafka.server:type=ReplicaManager,name=IsrExpandsPerSec",
             "How often a replica came into sync with a partition that this broker leads.";
-        StrayLogs Gauge "klamm_stray_logs" []
-            = "kafka.log:type=LogManager,name=StrayPartitionsCount",
-            "Logs on disk that the metadata does not know; they are left alone.";
+        WaitingReplicas Gauge "klamm_waiting_replicas" [] = "",
+            "Replicas of this broker whose log directory is not here; they serve when it is back.";
+        LostReplicas Gauge "klamm_lost_replicas" [] = "",
+            "Replicas of this broker whose log is lost or cannot be read. The log of the node says which, and how to go on.";
+        StrayLogs Gauge "klamm_stray_logs" [] = "",
+            "Logs on disk that no replica has taken and that were left where they are.";
     }
 
     Logs "Logs" {

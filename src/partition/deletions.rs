@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::registry::Partitions;
 use crate::log::{Deletion, LogDir};
-use crate::types::{TimestampMs, TopicPartition};
+use crate::types::{TimestampMs, TopicPartition, with_causes};
 
 /// For how long files are removed at a time.
 const REMOVAL_MAX: Duration = Duration::from_millis(500);
@@ -37,6 +37,10 @@ impl Partitions {
         let end = self.clock.monotonic() + REMOVAL_MAX;
         let mut due = due.into_iter();
         for (log_dir, deletion) in due.by_ref() {
+            // Without space it is the removal that makes some.
+            if let Err(error) = log_dir.drop_lines_of_deleted() {
+                tracing::warn!("before a removal: {}", with_causes(&error));
+            }
             if let Err(error) = log_dir.remove(&deletion) {
                 tracing::error!(dir = %log_dir.path().display(), "cannot remove: {error}");
             }

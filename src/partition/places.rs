@@ -6,14 +6,22 @@ use std::sync::atomic::Ordering;
 
 use super::assignments::Assignment;
 use super::effective::PartitionConfig;
-use super::found::Found;
+use super::found::{Found, Why};
 use super::leader::Partition;
+use super::lost::Lost;
 use super::registry::{Partitions, PartitionsError};
 use crate::config::NodeConfig;
-use crate::log::{LoadOptions, Loaded, Log, LogDir, LogError};
+use crate::log::{LoadOptions, Loaded, LogDir, LogError};
 use crate::machine::replica_place::{self, Assigned, Begin, OwnDirs};
 use crate::metadata::{DirectoryId, MetadataImage, PartitionRegistration, TopicImage};
-use crate::types::{BrokerId, TopicId, TopicPartition, with_causes};
+use crate::types::{BrokerId, LeaderEpoch, TopicId, TopicPartition, with_causes};
+
+/// Why a replica has no log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    ForDirectory,
+    IsLost,
+}
 
 /// What is known of a directory by its id.
 pub(super) fn id_of(dir: &LogDir) -> Option<DirectoryId> {
@@ -32,6 +40,7 @@ pub(super) fn assigned(
         directory: directory.unwrap_or(DirectoryId::UNASSIGNED),
         is_counted_on: registration.isr.contains(&broker) || eligible.contains(&broker),
         is_new,
+        was_never_elected: registration.leader_epoch == LeaderEpoch(0),
     }
 }
 
@@ -131,8 +140,9 @@ impl Partitions {
                 tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
             }
             Err(error) => {
-                tracing::error!(%topic_partition, "cannot be opened: {}", with_causes(&error));
-                self.unopened.lock().insert(topic_partition);
+                let why = with_causes(&error);
+                tracing::error!(%topic_partition, "cannot be opened: {why}");
+                self.unopened.lock().add(topic_partition, log_dir, why);
             }
         }
     }
@@ -174,34 +184,37 @@ impl Partitions {
         &self,
         topic_partition: &TopicPartition,
         topic_id: TopicId,
+        named: DirectoryId,
     ) -> Option<Found> {
-        let claimed = self.found.claim(topic_partition, topic_id)?;
-        if let Err(error) = self.make_way(topic_partition, Some(&claimed.log)) {
+        let (claimed, why) = self.found.claim(topic_partition, topic_id, named)?;
+        let key = (topic_id, topic_partition.partition);
+        self.waiting.lock().remove(&key);
+        self.has_claimed.store(true, Ordering::Relaxed);
+        self.forget_missing(topic_partition);
+        let cleared = self.make_way(topic_partition, Some((&claimed, why)));
+        if let Err(error) = cleared.and_then(|()| self.set_aside_unopened(topic_partition)) {
             let error = with_causes(&error);
             tracing::error!(%topic_partition, "a second log of this name stays: {error}");
         }
         Some(claimed)
     }
 
-    /// A log for a replica that has none. `None`: its log is in a directory that is not here.
+    /// A log for a replica that has none. `None`: its log is in a directory that is not here, or is
+    /// `lost`.
     pub(super) fn create(
         &self,
         topic: &TopicImage,
         topic_partition: &TopicPartition,
         replica: Assigned,
+        lost: Option<Lost>,
         config: &PartitionConfig,
     ) -> Result<Option<Found>, LogError> {
-        if self.unopened.lock().contains(topic_partition) {
-            return Err(LogError::Closed {
-                topic_partition: topic_partition.clone(),
-            });
-        }
         let key = (topic.id, topic_partition.partition);
         // A part of its log is here: the rest is where it was being moved from.
-        let is_moving = || self.moves.found.has(topic_partition, topic.id);
+        let is_moving = || self.moves.found.count(topic_partition, topic.id) > 0;
         let place = match replica.is_counted_on && is_moving() {
             true => Begin::Waits,
-            false => replica_place::begin(replica, &self.own_dirs()),
+            false => replica_place::begin(replica, lost.is_some(), &self.own_dirs()),
         };
         let named = match place {
             Begin::In(named) => Some(named),
@@ -210,12 +223,20 @@ impl Partitions {
                 if place == Begin::IsLost {
                     self.tell(key, DirectoryId::LOST);
                 }
-                self.waiting.lock().insert(key);
+                let why = match lost {
+                    Some(_) => Waits::IsLost,
+                    None => Waits::ForDirectory,
+                };
+                let before = self.waiting.lock().insert(key, why);
+                if let Some(lost) = lost.filter(|_| before != Some(why)) {
+                    self.say_what_is_lost(topic_partition, &lost);
+                }
                 return Ok(None);
             }
         };
         self.waiting.lock().remove(&key);
         self.make_way(topic_partition, None)?;
+        self.set_aside_unopened(topic_partition)?;
         let wanted = self.moves.take_wanted(topic_partition);
         let named = || {
             self.working_dirs()
@@ -226,6 +247,7 @@ impl Partitions {
         let log_dir = log_dir.unwrap_or_else(|| self.log_dirs()[0].clone());
         let (name, now) = (topic_partition.clone(), self.clock.now_ms());
         let log = log_dir.create_log(name, topic.id, config.log.clone(), now)?;
+        self.forget_missing(topic_partition);
         Ok(Some(Found {
             log,
             log_dir,
@@ -238,18 +260,26 @@ impl Partitions {
     fn make_way(
         &self,
         topic_partition: &TopicPartition,
-        own: Option<&Arc<Log>>,
+        own: Option<(&Found, Why)>,
     ) -> Result<(), LogError> {
+        let log = own.map(|(own, _)| &own.log);
         for old in self.found.take_rest(topic_partition) {
-            if old.has_nothing_beside(own) {
-                self.delete(&old.log_dir, topic_partition);
-            } else if let Some(path) = old.log_dir.set_aside_log(topic_partition)? {
-                let (id, path) = (old.log.topic_id(), path.display());
-                tracing::warn!(
-                    %topic_partition, %id, %path,
-                    "another log of this name was set aside, its records are kept"
-                );
-            }
+            let (id, was) = (old.log.topic_id(), old.described());
+            let what = match old.has_nothing_beside(log) {
+                true => {
+                    self.delete(&old.log_dir, topic_partition);
+                    "it has no records of its own and is deleted".to_owned()
+                }
+                false => match old.log_dir.set_aside_log(topic_partition)? {
+                    Some(path) => format!("its records are kept, set aside as {}", path.display()),
+                    None => continue,
+                },
+            };
+            let why = match own {
+                Some((own, why)) => format!("{} is served: {}", own.described(), why.text()),
+                None => "it is of another topic of that name".to_owned(),
+            };
+            tracing::warn!(%topic_partition, %id, "a log of this name makes way: {was}; {why}; {what}");
         }
         Ok(())
     }
@@ -284,9 +314,22 @@ impl Partitions {
         }
     }
 
-    /// Says how many replicas wait for a directory, when there are others than before.
+    /// How many replicas wait for a directory.
+    pub(super) fn count_waiting(&self) -> usize {
+        self.count_without_log().0
+    }
+
+    /// Replicas that are not served: whose directory is not here, and whose log is lost.
+    pub fn count_without_log(&self) -> (usize, usize) {
+        let waiting = self.waiting.lock();
+        let waits = |why: &&Waits| **why == Waits::ForDirectory;
+        let for_directory = waiting.values().filter(waits).count();
+        (for_directory, waiting.len() - for_directory)
+    }
+
+    /// Says how many that are, when there are others than before.
     pub(super) fn say_what_waits(&self, before: usize) {
-        let count = self.waiting.lock().len();
+        let count = self.count_waiting();
         if count > before {
             tracing::error!(
                 count,

@@ -2,16 +2,15 @@
 //!
 //! 1. A partition is here if and only if the last applied image has a replica of it on this broker
 //!    and its log could be opened.
-//! 2. What is on disk and not in the metadata is left alone, and said so once. Where a topic of
-//!    that name is here, records of another id are set aside and kept (`found`).
+//! 2. What is on disk and not in the metadata is set aside and kept (`strays`, `found`).
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 //! 4. This broker leads and follows nothing before the metadata has its registration of this run
 //!    (`Surroundings::is_registered_in`): what it knew when it started may be older than what it
-//!    knew before.
+//!    knew before. Nor does it choose before that between several logs of one partition.
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -22,9 +21,10 @@ use super::effective::PartitionConfig;
 use super::fetchers::Fetchers;
 use super::found::{Found, FoundLogs};
 use super::leader::{NewPartition, Partition};
+use super::lost::Unopened;
 use super::moves::Moves;
 use super::observer::PartitionObserver;
-use super::places::assigned;
+use super::places::{Waits, assigned};
 use super::surroundings::{Leadership, Surroundings};
 use super::traffic::TopicTraffic;
 use crate::config::NodeConfig;
@@ -35,7 +35,9 @@ use crate::metadata::{
     ConfigResource, ConfigResourceType, ImageDelta, MetadataImage, PartitionRegistration,
     TopicImage,
 };
-use crate::types::{BrokerId, Offset, TopicId, TopicName, TopicPartition, with_causes};
+use crate::types::{
+    BrokerId, LeaderEpoch, Offset, TopicId, TopicName, TopicPartition, with_causes,
+};
 
 /// The replicas of one topic on this broker, by partition index.
 type OfTopic = Vec<Option<Arc<Partition>>>;
@@ -51,12 +53,14 @@ pub struct Partitions {
     pub(super) is_registered: AtomicBool,
     /// This broker registered last with a directory that it has no more.
     pub(super) has_lost_dirs: AtomicBool,
-    /// Replicas whose log is in a directory that is not here.
-    pub(super) waiting: Mutex<HashSet<(TopicId, i32)>>,
+    /// Replicas whose log is in a directory that is not here, or is lost.
+    pub(super) waiting: Mutex<HashMap<(TopicId, i32), Waits>>,
+    /// A log that was found belongs to a partition of the metadata.
+    pub(super) has_claimed: AtomicBool,
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
     pub(super) found: FoundLogs,
-    /// Directories that could not be opened: nothing new may be made in their place.
-    pub(super) unopened: Mutex<HashSet<TopicPartition>>,
+    /// Nothing new may be made in the place of these.
+    pub(super) unopened: Mutex<Unopened>,
     pub(super) deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
@@ -89,6 +93,7 @@ impl Partitions {
             is_registered: AtomicBool::new(false),
             has_lost_dirs: AtomicBool::new(false),
             waiting: Mutex::default(),
+            has_claimed: AtomicBool::new(false),
             by_topic: RwLock::default(),
             found: FoundLogs::default(),
             unopened: Mutex::default(),
@@ -168,16 +173,17 @@ impl Partitions {
         let is_registered = self.surroundings.is_registered_in(image);
         let was_registered = self.is_registered.swap(is_registered, Ordering::SeqCst);
         let is_first = is_registered && !was_registered;
-        let waited = self.waiting.lock().len();
+        let waited = self.count_waiting();
         if delta.everything || is_first {
             self.remove_all_but(image);
             for topic in image.topics() {
                 self.apply_topic(node, image, topic, topic.partitions.iter(), false);
             }
         }
-        if delta.everything {
-            self.say_what_is_stray();
-        } else if !is_first {
+        if is_registered && (delta.everything || is_first) {
+            self.set_aside_strays(image);
+        }
+        if !delta.everything && !is_first {
             for topic_id in delta.removed_topics.keys() {
                 if image.topic_by_id(*topic_id).is_none() {
                     self.remove(*topic_id);
@@ -195,6 +201,9 @@ impl Partitions {
                 });
                 self.apply_topic(node, image, topic, changed, was_registered);
             }
+        }
+        if is_registered {
+            self.forget_missing_of_others(image);
         }
         self.say_what_waits(waited);
         self.apply_configs(node, image, delta);
@@ -248,20 +257,23 @@ impl Partitions {
             if !is_registered {
                 leadership.leader = BrokerId::NONE;
             }
-            let partition = match known {
+            let opened = match known {
                 Some(partition) if *partition.leadership() == leadership => {
                     self.tell_place(&partition, replica);
                     continue;
                 }
-                Some(partition) => Some(partition),
+                Some(partition) => Some((partition, false)),
                 None => {
                     let config = config
                         .get_or_insert_with(|| PartitionConfig::of_topic(node, image, &topic.name));
-                    self.add(topic, index, replica, config)
+                    self.add(image, topic, index, replica, config)
                 }
             };
-            if let Some(partition) = partition {
+            if let Some((partition, is_made)) = opened {
                 self.change_role(&partition, leadership);
+                if is_made {
+                    self.note_beginning(&partition);
+                }
                 self.tell_place(&partition, replica);
                 self.wake_move(&partition);
             }
@@ -282,22 +294,47 @@ impl Partitions {
         }
     }
 
+    /// A log that is made after the partition had leaders is made for an election that gave its
+    /// records up. Its epoch tells it from the old log, should that come back.
+    fn note_beginning(&self, partition: &Partition) {
+        let leadership = partition.leadership();
+        let leads = leadership.leader == self.surroundings.this_broker;
+        if !leads || leadership.leader_epoch == LeaderEpoch(0) {
+            return;
+        }
+        if let Err(error) = partition.log().note_beginning() {
+            let topic_partition = &partition.topic_partition;
+            tracing::error!(%topic_partition, "{}", with_causes(&error));
+        }
+    }
+
+    /// The partition, and whether its log was made now.
     fn add(
         &self,
+        image: &MetadataImage,
         topic: &TopicImage,
         index: i32,
         replica: Assigned,
         config: &PartitionConfig,
-    ) -> Option<Arc<Partition>> {
+    ) -> Option<(Arc<Partition>, bool)> {
         let topic_partition = TopicPartition {
             topic: topic.name.clone(),
             partition: index,
         };
-        let claimed = self.claim(&topic_partition, topic.id);
+        let is_registered = self.is_registered.load(Ordering::SeqCst);
+        if !is_registered && self.found.count(&topic_partition, topic.id) > 1 {
+            // Which one is the newest metadata's to say.
+            return None;
+        }
+        let lost = self.lost(image, (&topic_partition, topic.id), replica);
+        let claimed = match &lost {
+            Some(lost) if !self.found.has(&topic_partition, topic.id, lost.flushed) => None,
+            _ => self.claim(&topic_partition, topic.id, replica.directory),
+        };
         let is_new = claimed.is_none();
         let opened = match claimed {
             Some(found) => Ok(Some(found)),
-            None => self.create(topic, &topic_partition, replica, config),
+            None => self.create(topic, &topic_partition, replica, lost, config),
         };
         let Found {
             log,
@@ -333,7 +370,7 @@ impl Partitions {
         partition.note_flush_ms();
         self.resume_move(&partition, is_new);
         // Whoever is told of its role finds it in its place.
-        Some(partition)
+        Some((partition, is_new))
     }
 
     /// The counts of the topic's other partitions, or new ones.
@@ -346,7 +383,7 @@ impl Partitions {
 
     fn remove_all_but(&self, image: &MetadataImage) {
         let mut known: Vec<TopicId> = self.by_topic.read().keys().copied().collect();
-        known.extend(self.waiting.lock().iter().map(|(topic_id, _)| *topic_id));
+        known.extend(self.waiting.lock().keys().map(|(topic_id, _)| *topic_id));
         for topic_id in known {
             if image.topic_by_id(topic_id).is_none() {
                 self.remove(topic_id);
@@ -355,7 +392,7 @@ impl Partitions {
     }
 
     fn remove(&self, topic_id: TopicId) {
-        self.waiting.lock().retain(|(id, _)| *id != topic_id);
+        self.waiting.lock().retain(|(id, _), _| *id != topic_id);
         let removed = self.by_topic.write().remove(&topic_id);
         for partition in removed.into_iter().flatten().flatten() {
             self.drop_replica(&partition);
@@ -386,17 +423,11 @@ impl Partitions {
         self.delete(&partition.log_dir(), &partition.topic_partition);
     }
 
-    /// What is on disk and not in the metadata.
+    /// Logs that were found and that no replica has taken; what was set aside is not among them.
     pub fn strays(&self) -> Vec<TopicPartition> {
         let mut strays = self.found.names();
         strays.extend(self.moves.found.names());
         strays
-    }
-
-    fn say_what_is_stray(&self) {
-        for topic_partition in self.strays() {
-            tracing::warn!(%topic_partition, "on disk and not in the metadata; left alone");
-        }
     }
 
     fn apply_configs(&self, node: &NodeConfig, image: &MetadataImage, delta: &ImageDelta) {

@@ -31,14 +31,12 @@ use super::endpoint::Endpoint;
 use super::identity::{self, Identity};
 use super::peer_transport::PeerTransport;
 use super::rpc::{HelloAnswer, HelloRequest, VoterInfo};
-use super::{QuorumConfig, QuorumError};
+use super::{QuorumConfig, QuorumError, Waiting};
 
 pub(super) const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// How often those that are missing are asked for before it is done without them.
 const ROUNDS_FOR_ALL: u32 = 40;
-/// How often the log says for whom this node waits.
-const SAY_AFTER: u32 = 100;
 
 /// The identity of a store that is one of several voters', made if need be.
 pub(super) async fn identity(
@@ -46,29 +44,23 @@ pub(super) async fn identity(
     store: &dyn KeyValue,
     endpoint: &Endpoint,
     transport: &std::sync::Arc<PeerTransport>,
+    waiting: &Waiting,
 ) -> Result<Identity, QuorumError> {
     if let Some(known) = identity::stored(store, config)? {
         return Ok(known);
     }
     let directory_id = identity::directory_id(store, config.directory_id)?;
     endpoint.looks_for_others(directory_id, config.voters.clone());
+    waiting.waits_for("the other controllers");
     let mut round = 0;
     loop {
-        let heard = ask_all(config, transport).await;
+        let (heard, silent) = ask_all(config, transport).await;
         let waits = round < ROUNDS_FOR_ALL;
         if let Some(identity) = decide(config, directory_id, &heard, waits)? {
             identity::store(store, &identity)?;
             return Ok(identity);
         }
-        if round % SAY_AFTER == SAY_AFTER / 10 {
-            match disagreement(config, &heard) {
-                Some(reason) => tracing::warn!("no new cluster is made: {reason}"),
-                None => tracing::info!(
-                    "a new cluster waits for {}",
-                    missing(config, &heard).join(", ")
-                ),
-            }
-        }
+        waiting.because(&why_not(config, &heard, &silent));
         round += 1;
         tokio::time::sleep(ASK_AGAIN).await;
     }
@@ -77,15 +69,15 @@ pub(super) async fn identity(
 /// An address, and what was answered there.
 type Heard = (String, HelloAnswer);
 
-/// The addresses that did not answer.
-fn missing(config: &QuorumConfig, heard: &[Heard]) -> Vec<String> {
-    let others = config
-        .voters
-        .iter()
-        .filter(|(id, _)| **id != config.node_id);
-    let asked = others.map(|(_, address)| address).chain(&config.begin_at);
-    let silent = |address: &&String| !heard.iter().any(|(at, _)| at == *address);
-    asked.filter(silent).cloned().collect()
+/// Why no cluster is made yet. `silent`: what came from those that did not answer.
+fn why_not(config: &QuorumConfig, heard: &[Heard], silent: &[String]) -> String {
+    if let Some(reason) = disagreement(config, heard) {
+        return format!("no new cluster is made: {reason}");
+    }
+    let others = heard.iter().filter(|(_, a)| a.node_id != config.node_id);
+    let new = others.map(|(at, a)| format!("node {} at {at} belongs to no cluster yet", a.node_id));
+    let all: Vec<String> = silent.iter().cloned().chain(new).collect();
+    format!("no new cluster is made yet: {}", all.join("; "))
 }
 
 /// Why those that were heard cannot be of one new cluster with this node: they would not vote for
@@ -109,8 +101,12 @@ fn disagreement(config: &QuorumConfig, heard: &[Heard]) -> Option<String> {
     ))
 }
 
-/// Everyone's answer, of those that answer. Among addresses without an id is this node's own.
-async fn ask_all(config: &QuorumConfig, transport: &std::sync::Arc<PeerTransport>) -> Vec<Heard> {
+/// Everyone's answer, and why there is none from the rest. Among addresses without an id is this
+/// node's own.
+async fn ask_all(
+    config: &QuorumConfig,
+    transport: &std::sync::Arc<PeerTransport>,
+) -> (Vec<Heard>, Vec<String>) {
     let node_id = config.node_id;
     let others = config.voters.iter().filter(|(id, _)| **id != node_id);
     let others = others.map(|(id, address)| (Some(*id), address.clone()));
@@ -125,20 +121,28 @@ async fn ask_all(config: &QuorumConfig, transport: &std::sync::Arc<PeerTransport
             tasks::spawn(async move {
                 let question = HelloRequest { node_id };
                 let answer = transport.ask(&address, &QUORUM_HELLO, &question, ASK_MAX);
-                let answer: HelloAnswer = answer.await.ok()?;
-                if let Some(id) = id.filter(|id| *id != answer.node_id) {
-                    tracing::warn!("{address} is node {}, not {id}", answer.node_id);
-                    return None;
+                let answer: HelloAnswer = match answer.await {
+                    Ok(answer) => answer,
+                    Err(error) => return Err(format!("{address} does not answer ({error})")),
+                };
+                match id.filter(|id| *id != answer.node_id) {
+                    Some(id) => Err(format!("{address} is node {}, not {id}", answer.node_id)),
+                    None => Ok((address, answer)),
                 }
-                Some((address, answer))
             })
         })
         .collect();
     let mut heard = Vec::new();
+    let mut silent = Vec::new();
     for answer in asked {
-        heard.extend(answer.await.ok().flatten());
+        match answer.await {
+            Ok(Ok(answer)) => heard.push(answer),
+            Ok(Err(reason)) => silent.push(reason),
+            // The task was ended with the runtime.
+            Err(_) => {}
+        }
     }
-    heard
+    (heard, silent)
 }
 
 /// The voters of a new cluster: those that are listed, else all that were heard. `None`: somebody

@@ -37,6 +37,7 @@ mod runtime;
 mod snapshot_store;
 mod state_machine;
 mod voters;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub use peer_transport::PeerTransport;
 pub use published::{Change, Subscription};
 pub use rpc::VoterInfo;
 pub use voters::{Until, VoterChangeError};
+pub use waiting::Waiting;
 
 /// What a node must know to take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,6 +216,7 @@ impl Quorum {
         store: Arc<dyn KeyValue>,
         endpoint: &Arc<Endpoint>,
         transport: &Arc<PeerTransport>,
+        waiting: &Waiting,
     ) -> Result<Arc<Quorum>, QuorumError> {
         if config.voters.len() == 1 {
             let quorum = Self::start(config, store, Arc::new(transport.clone())).await?;
@@ -221,7 +224,7 @@ impl Quorum {
             admission::keep_address(&quorum).await?;
             return Ok(quorum);
         }
-        let identity = formation::identity(&config, &*store, endpoint, transport).await?;
+        let identity = formation::identity(&config, &*store, endpoint, transport, waiting).await?;
         let first = identity.first_voters.as_ref().map(|voters| {
             let node = |voter: &VoterInfo| {
                 let node = VoterNode::new(&voter.address, voter.directory_id);
@@ -238,7 +241,7 @@ impl Quorum {
         }
         quorum.initialize(false, first).await?;
         leader_watch::start(&quorum, transport);
-        admission::start(&quorum, transport);
+        admission::start(&quorum, transport, waiting);
         quorum.formed().await?;
         Ok(quorum)
     }
@@ -249,10 +252,11 @@ impl Quorum {
         cluster_id: Option<String>,
         controllers: Vec<String>,
         transport: &Arc<PeerTransport>,
+        waiting: &Waiting,
     ) -> Result<Arc<Quorum>, QuorumError> {
         let published = Arc::new(Published::new(MetadataImage::empty()));
         let follower = observer::Follower::new(node_id, cluster_id, controllers, &published);
-        let (cluster_id, seen) = follower.start(transport.clone()).await?;
+        let (cluster_id, seen) = follower.start(transport.clone(), waiting).await?;
         let quorum = Arc::new(Quorum {
             node_id,
             cluster_id: cluster_id.into(),

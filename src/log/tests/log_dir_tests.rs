@@ -379,25 +379,72 @@ fn records_whose_topic_cannot_be_told_are_kept() {
     fixture.dir().checkpoint(0).unwrap();
     fixture.kill();
     let path = fixture.path.join("t-0/partition.metadata");
+    let whole = fixture.disk.read(&path).unwrap();
     let file = fixture.disk.open(&path, OpenMode::Write).unwrap();
     file.write_at(&mut [std::io::IoSlice::new(b"versiom")], 0)
         .unwrap();
-    let report = fixture.open();
-    let Err(LogError::Corrupt { path: named, .. }) = &report.partitions[0].log else {
-        panic!("a log without its topic was opened");
+    let is_refused = |fixture: &mut Fixture| {
+        let report = fixture.open();
+        let Err(LogError::Corrupt { path: named, .. }) = &report.partitions[0].log else {
+            panic!("a log without its topic was opened");
+        };
+        assert_eq!(*named, path);
+        let flushed = fixture.dir().missing_log(&partition("t", 0));
+        assert_eq!(flushed, Some(Offset(5)));
     };
-    assert_eq!(*named, path);
+    is_refused(&mut fixture);
     fixture.disk.remove_file(&path).unwrap();
     fixture.kill();
-    let report = fixture.open();
-    assert!(report.partitions[0].log.is_ok());
-    let aside = fixture.dir().set_aside_log(&partition("t", 0)).unwrap();
+    is_refused(&mut fixture);
+    // What was flushed is known after every start, and its log is opened when it is whole.
+    fixture.dir().checkpoint(0).unwrap();
+    fixture.kill();
+    is_refused(&mut fixture);
+    let aside = fixture
+        .dir()
+        .set_aside_unopened(&partition("t", 0))
+        .unwrap();
     let aside = aside.unwrap();
-    assert!(fixture.disk.exists(&aside.join("00000000000000000000.log")));
     // Not looked at again, and not removed by the next start.
     fixture.kill();
     let report = fixture.open();
     assert!(report.partitions.is_empty());
     assert_eq!(report.ignored.len(), 1);
-    assert!(fixture.disk.exists(&aside));
+    let flushed = fixture.dir().missing_log(&partition("t", 0));
+    assert_eq!(flushed, Some(Offset(5)));
+    fixture.kill();
+    fixture
+        .disk
+        .rename(&aside, &fixture.path.join("t-0"))
+        .unwrap();
+    let file = fixture.disk.open(&path, OpenMode::Create).unwrap();
+    file.write_at(&mut [std::io::IoSlice::new(&whole)], 0)
+        .unwrap();
+    let report = fixture.open();
+    let log = report.partitions[0].log.as_ref().unwrap();
+    assert_eq!(log.log_end_offset(), Offset(5));
+    assert_eq!(fixture.dir().missing_log(&partition("t", 0)), None);
+}
+
+#[test]
+fn a_line_of_a_log_that_is_gone_stays_until_one_of_that_name_is_made() {
+    let mut fixture = Fixture::new(LogConfig::default());
+    fixture.append_many(5);
+    fixture.dir().checkpoint(0).unwrap();
+    fixture.kill();
+    let path = fixture.path.join("t-0");
+    fixture.disk.rename(&path, &fixture.path.join("x")).unwrap();
+    for _ in 0..2 {
+        fixture.open();
+        let flushed = fixture.dir().missing_log(&partition("t", 0));
+        assert_eq!(flushed, Some(Offset(5)));
+        fixture.dir().write_recovery_points().unwrap();
+        fixture.kill();
+    }
+    fixture.open();
+    fixture.create();
+    fixture.kill();
+    fixture.disk.remove_dir_all(&path).unwrap();
+    fixture.open();
+    assert_eq!(fixture.dir().missing_log(&partition("t", 0)), None);
 }

@@ -120,5 +120,9 @@ fn assign(
     if !is_online {
         change.isr.retain(|member| *member != broker);
     }
+    if asked.directory == DirectoryId::LOST {
+        // Nor does it have what the ELR would count on.
+        change.crashed = Some(broker);
+    }
     Ok(change.record().map(Into::into))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::metadata::{
-    MetadataImage, MetadataRecord, PartitionRegistration, Plan, PlanError, TopicImage,
+    DirectoryId, MetadataImage, MetadataRecord, PartitionRegistration, Plan, PlanError, TopicImage,
 };
 use crate::types::{BrokerId, ErrorCode, TopicName};
 
@@ -68,7 +68,6 @@ fn begin_anew(
 ) -> Option<MetadataRecord> {
     let mut replicas = partition.replicas.iter();
     let begins = *replicas.find(|replica| image.is_active(**replica))?;
-    let directory = image.broker(begins)?.default_directory();
     let may_lead = |broker| broker == begins;
     let elr_is_on = image.feature_level(super::ELR_FEATURE) > 0;
     let (place, rules) = ((topic.id, index), rules_of(&topic.name));
@@ -76,7 +75,8 @@ fn begin_anew(
     change.election = Election::Unclean;
     change.isr = vec![begins];
     change.recovery_state = RECOVERING;
-    change.directory = Some((begins, directory));
+    // A directory that is named would be one that has the log.
+    change.directory = Some((begins, DirectoryId::UNASSIGNED));
     change.record().map(Into::into)
 }
 

@@ -208,6 +208,32 @@ fn an_unclean_election_that_is_asked_for_begins_anew() {
     add(&mut image, records);
     assert_eq!(state(&image, 1), (1, vec![1]));
     let partition = image.partition("t", 1).unwrap();
-    assert_eq!(partition.directory(BrokerId(1)), Some(dir(1011)));
+    // The broker will say: what the metadata names is where a log is.
+    let open = Some(DirectoryId::UNASSIGNED);
+    assert_eq!(partition.directory(BrokerId(1)), open);
     assert_eq!(partition.leader_recovery_state(), 1);
+}
+
+#[test]
+fn a_replica_that_has_lost_its_log_is_not_counted_on_where_others_are() {
+    let mut image = topic(running(2), &[&[1, 2]]);
+    let (id, at) = (BrokerId(1), epoch(&image, 1));
+    let plan = plan_directories_offline(&image, id, at, &[dir(1001)], MIN_ISR_2);
+    run(&mut image, plan);
+    let elr = |image: &MetadataImage| {
+        let partition = image.partition("t", 0).unwrap();
+        partition.eligible_leader_replicas().to_vec()
+    };
+    assert_eq!(elr(&image), [id]);
+    let topic_id = image.topic("t").unwrap().id;
+    let (partition, directory) = (0, DirectoryId::LOST);
+    let asked = [AssignReplica {
+        topic_id,
+        partition,
+        directory,
+    }];
+    let plan = plan_assign_replicas(&image, id, at, &asked, MIN_ISR_2);
+    run(&mut image, plan);
+    assert_eq!(state(&image, 0), (2, vec![2]));
+    assert!(elr(&image).is_empty());
 }

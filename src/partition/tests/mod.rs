@@ -3,6 +3,7 @@
 mod failing_moves;
 mod flush_ms;
 mod flushes;
+mod lost;
 mod moves;
 mod places;
 mod scenarios;

@@ -17,38 +17,40 @@ use crate::partition::{Assignment, Partition, Partitions};
 use crate::record::BatchBuilder;
 use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId};
 
-const THIS: BrokerId = BrokerId(1);
-const OTHER: BrokerId = BrokerId(2);
+pub(super) const THIS: BrokerId = BrokerId(1);
+pub(super) const OTHER: BrokerId = BrokerId(2);
 const EPOCH: BrokerEpoch = BrokerEpoch(7);
 
-fn dir(name: &str) -> DirectoryId {
+pub(super) fn dir(name: &str) -> DirectoryId {
     DirectoryId(Uuid::from_u128(1000 + u128::from(name.as_bytes()[0])))
 }
 
-fn topic_id() -> TopicId {
+pub(super) fn topic_id() -> TopicId {
     TopicId(Uuid::from_u128(5))
 }
 
 /// Partition 0 of `t`, as the metadata has it.
 #[derive(Clone)]
-struct Said {
-    directory: DirectoryId,
-    isr: Vec<BrokerId>,
-    leader: BrokerId,
-    partition_epoch: i32,
+pub(super) struct Said {
+    pub directory: DirectoryId,
+    pub isr: Vec<BrokerId>,
+    pub leader: BrokerId,
+    pub leader_epoch: i32,
+    pub partition_epoch: i32,
 }
 
 impl Said {
-    fn of(directory: DirectoryId) -> Said {
+    pub fn of(directory: DirectoryId) -> Said {
         Said {
             directory,
             isr: vec![THIS],
             leader: BrokerId::NONE,
+            leader_epoch: 3,
             partition_epoch: 1,
         }
     }
 
-    fn image(&self, registered: &[&str]) -> MetadataImage {
+    pub fn image(&self, registered: &[&str]) -> MetadataImage {
         let mut image = MetadataImage::empty();
         image.begin_entry(Offset(10 + i64::from(self.partition_epoch)), 1);
         let broker = RegisterBrokerRecord {
@@ -76,7 +78,7 @@ impl Said {
             adding_replicas: Arc::new([]),
             leader: self.leader,
             leader_recovery_state: 0,
-            leader_epoch: LeaderEpoch(3),
+            leader_epoch: LeaderEpoch(self.leader_epoch),
             partition_epoch: self.partition_epoch,
             directories: Arc::new([self.directory, DirectoryId::UNASSIGNED]),
             eligible_leader_replicas: Arc::new([]),
@@ -91,14 +93,19 @@ impl Said {
 }
 
 /// A broker that has started with some of its directories.
-struct Started {
+pub(super) struct Started {
     clock: Arc<ManualClock>,
-    partitions: Partitions,
+    pub partitions: Partitions,
 }
 
 impl Started {
     /// `before`: what it registered with the last time.
-    fn new(disk: &FaultyDisk, names: &[&str], said: &Said, before: &[&str]) -> Started {
+    pub fn new(disk: &FaultyDisk, names: &[&str], said: &Said, before: &[&str]) -> Started {
+        Started::after(disk, names, &said.image(before), said)
+    }
+
+    /// With metadata of before that was not the newest.
+    pub fn after(disk: &FaultyDisk, names: &[&str], image: &MetadataImage, said: &Said) -> Started {
         let files = Arc::new(FileCache::new(100));
         let clock = Arc::new(ManualClock::default());
         let open = |name: &&str| {
@@ -117,37 +124,53 @@ impl Started {
         let (rolled, _) = mpsc::unbounded_channel();
         let dirs = names.iter().map(open).collect();
         let partitions = Partitions::new(THIS, dirs, clock.clone(), rolled);
-        let image = said.image(before);
-        partitions.load(&node_config(), &image).unwrap();
+        partitions.load(&node_config(), image).unwrap();
         let started = Started { clock, partitions };
-        started.apply(&image);
+        started.apply(image);
         started.partitions.surroundings().set_broker_epoch(EPOCH);
         started.apply(&said.image(names));
         started
     }
 
-    fn apply(&self, image: &MetadataImage) {
+    pub fn apply(&self, image: &MetadataImage) {
         let everything = ImageDelta::everything();
         self.partitions.apply(&node_config(), image, &everything);
     }
 
-    fn partition(&self) -> Option<Arc<Partition>> {
+    /// The next of what the metadata says.
+    pub fn hear(&self, said: &Said, names: &[&str]) {
+        let delta = ImageDelta {
+            topics: [(topic_id(), [0].into())].into(),
+            ..ImageDelta::default()
+        };
+        let image = said.image(names);
+        self.partitions.apply(&node_config(), &image, &delta);
+    }
+
+    /// A clean stop.
+    pub fn stop(self) {
+        for dir in self.partitions.log_dirs() {
+            dir.close(EPOCH.0).unwrap();
+        }
+    }
+
+    pub fn partition(&self) -> Option<Arc<Partition>> {
         self.partitions.get(topic_id(), 0)
     }
 
-    fn place(&self) -> Option<String> {
+    pub fn place(&self) -> Option<String> {
         let dir = self.partition()?.log_dir();
         Some(dir.path().file_name()?.to_str()?.to_owned())
     }
 
-    fn told(&self) -> Option<DirectoryId> {
+    pub fn told(&self) -> Option<DirectoryId> {
         let told = self.partitions.surroundings().assignments.take();
         let of_one = |one: &Assignment| one.directory;
         assert!(told.len() < 2);
         told.first().map(of_one)
     }
 
-    fn produce(&self) {
+    pub fn produce(&self) {
         let now = self.clock.now_ms();
         let mut builder = BatchBuilder::new();
         builder.append(now, None, Some(b"acknowledged"));

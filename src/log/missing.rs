@@ -1,0 +1,150 @@
+//! Logs that a checkpoint of their directory names and that are not there, or cannot be opened.
+//!
+//! 1. A line in `recovery-point-offset-checkpoint` above 0 says that the log of that name had so
+//!    many flushed records in this directory. Its directory had been synced by then: no crash takes
+//!    it away.
+//! 2. Such a line stays, and with it the one in `log-start-offset-checkpoint`, until a log of that
+//!    name is made, or somebody knows that there is none to wait for ([`LogDir::forget_missing`]).
+//! 3. A log that was deleted may have left its line, for as long as its files are there (`-delete`):
+//!    that one is not missing.
+
+use std::path::PathBuf;
+
+use crate::host::random;
+use crate::types::{Offset, TopicPartition};
+
+use super::checkpoint;
+use super::dir_core::DirCore;
+use super::error::LogError;
+use super::log_dir::LogDir;
+use super::names;
+
+/// The lines of a log that is missing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missing {
+    pub recovery_point: Offset,
+    pub log_start: Option<Offset>,
+}
+
+impl LogDir {
+    /// Up to which offset there were flushed records of a log that is missing.
+    pub fn missing_log(&self, topic_partition: &TopicPartition) -> Option<Offset> {
+        let missing = self.core.missing.lock();
+        missing.get(topic_partition).map(|m| m.recovery_point)
+    }
+
+    /// By name.
+    pub fn missing_logs(&self) -> Vec<TopicPartition> {
+        self.core.missing.lock().keys().cloned().collect()
+    }
+
+    /// Nobody waits for a log of this name to come back.
+    pub fn forget_missing(&self, topic_partition: &TopicPartition) {
+        self.core.missing.lock().remove(topic_partition);
+    }
+
+    /// Takes the place of a log away that could not be opened (renamed to `-stray`); where it is
+    /// then, if anything was there.
+    pub fn set_aside_unopened(
+        &self,
+        topic_partition: &TopicPartition,
+    ) -> Result<Option<PathBuf>, LogError> {
+        let core = &self.core;
+        let from = core.path.join(topic_partition.to_string());
+        let entries = core.disk.list(&core.path);
+        let entries = entries.map_err(|e| core.read_failed(&core.path, e))?;
+        if !entries.iter().any(|entry| from.ends_with(&entry.name)) {
+            return Ok(None);
+        }
+        let name = names::stray_dir(topic_partition, random::uuid());
+        let to = core.path.join(name);
+        core.change("rename", &from, || core.disk.rename(&from, &to))?;
+        core.sync_dir(&core.path)?;
+        Ok(Some(to))
+    }
+
+    /// At the start, when all was opened that could be.
+    pub(super) fn note_missing(
+        &self,
+        recovery_points: &checkpoint::Offsets,
+        log_starts: &checkpoint::Offsets,
+    ) -> Result<(), LogError> {
+        let core = &self.core;
+        let flushed = recovery_points.iter().filter(|(_, o)| **o > Offset::ZERO);
+        let mut absent = flushed.filter(|(p, _)| !core.has_log(p)).peekable();
+        if absent.peek().is_none() {
+            return Ok(());
+        }
+        let entries = core.disk.list(&core.path);
+        let entries = entries.map_err(|e| core.read_failed(&core.path, e))?;
+        let absent: Vec<_> = absent.collect();
+        let mut missing = core.missing.lock();
+        for (topic_partition, recovery_point) in absent {
+            let mut names = entries.iter().map(|entry| &entry.name);
+            if !names.any(|name| names::is_deleted_of(name, topic_partition)) {
+                let lines = Missing {
+                    recovery_point: *recovery_point,
+                    log_start: log_starts.get(topic_partition).copied(),
+                };
+                missing.insert(topic_partition.clone(), lines);
+            }
+        }
+        Ok(())
+    }
+
+    /// A line of a partition that is gone must not be taken for one of a later partition of that
+    /// name.
+    pub(super) fn drop_stale_lines(
+        &self,
+        recovery_points: &checkpoint::Offsets,
+        log_starts: &checkpoint::Offsets,
+    ) -> Result<(), LogError> {
+        let is_stale =
+            |offsets: &checkpoint::Offsets| offsets.keys().any(|p| !self.core.has_line(p));
+        if is_stale(recovery_points) {
+            self.core.write_recovery_points()?;
+        }
+        if is_stale(log_starts) {
+            self.core.write_log_starts()?;
+        }
+        Ok(())
+    }
+
+    /// Lines of a deleted log of this name: after a power cut the new one's files, not flushed yet,
+    /// would be called damaged.
+    pub(super) fn drop_lines_of(&self, topic_partition: &TopicPartition) -> Result<(), LogError> {
+        let was_missing = self.core.missing.lock().remove(topic_partition).is_some();
+        if was_missing || self.core.has_stale_point(topic_partition) {
+            self.core.write_recovery_points()?;
+            self.core.write_log_starts()?;
+        }
+        Ok(())
+    }
+
+    /// To be called before the files of deleted logs are removed (3).
+    pub fn drop_lines_of_deleted(&self) -> Result<(), LogError> {
+        match self.core.has_stale_points() {
+            true => self.core.write_recovery_points(),
+            false => Ok(()),
+        }
+    }
+}
+
+impl DirCore {
+    /// The lines that logs have left that are missing.
+    pub fn lines_of_missing(
+        &self,
+        offset: impl Fn(&Missing) -> Option<Offset>,
+    ) -> Vec<(TopicPartition, Offset)> {
+        let missing = self.missing.lock();
+        let lines = missing
+            .iter()
+            .filter_map(|(name, missing)| Some((name.clone(), offset(missing)?)));
+        lines.filter(|(name, _)| !self.has_log(name)).collect()
+    }
+
+    /// Whether a line in a checkpoint file is one to keep.
+    fn has_line(&self, topic_partition: &TopicPartition) -> bool {
+        self.has_log(topic_partition) || self.missing.lock().contains_key(topic_partition)
+    }
+}

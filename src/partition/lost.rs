@@ -1,0 +1,167 @@
+//! Logs of which there are signs in this broker's directories, and which cannot be used: what is
+//! known of them, and what the operator is told.
+//!
+//! ```text
+//! in the directory that the metadata names                              sign of
+//! --------------------------------------------------------------------- -----------------------
+//! no directory of the partition, a line in the recovery-point checkpoint lost records (`log::missing`)
+//! one that cannot be opened, or whose flushed records are gone          what is in it
+//! one of another topic that is here too                                 names that were exchanged
+//! one of a topic that nobody knows                                      a partition.metadata that
+//!                                                                       was changed (1)
+//! ```
+//!
+//! 1. It may also be the log of a topic that was deleted and made again just before a crash. Then
+//!    nobody had told the controller where the new one is, or there is but one directory and no
+//!    leader was elected yet.
+//! 2. What is lost and counted on is neither led nor followed; the controller hears of it
+//!    (`machine::replica_place`), and as long as the metadata does not change its mind, nothing is
+//!    made in its place. The files stay as they are: whoever puts the directory back in order and
+//!    starts the broker again has everything.
+//! 3. A log that was found elsewhere is taken all the same, if it has all that was flushed.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::places::id_of;
+use super::registry::Partitions;
+use crate::log::{LogDir, LogError};
+use crate::machine::replica_place::Assigned;
+use crate::metadata::{DirectoryId, MetadataImage};
+use crate::types::{Offset, TopicId, TopicPartition};
+
+/// Places of logs that could not be opened, and why.
+#[derive(Default)]
+pub(super) struct Unopened(HashMap<TopicPartition, Vec<(Arc<LogDir>, String)>>);
+
+impl Unopened {
+    pub fn add(&mut self, topic_partition: TopicPartition, dir: Arc<LogDir>, why: String) {
+        self.0.entry(topic_partition).or_default().push((dir, why));
+    }
+
+    fn first(&self, topic_partition: &TopicPartition) -> Option<(Arc<LogDir>, String)> {
+        self.0.get(topic_partition)?.first().cloned()
+    }
+}
+
+/// A log that cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub path: PathBuf,
+    pub what: String,
+    /// A log that goes so far has all that is lost.
+    pub flushed: Option<Offset>,
+}
+
+impl Partitions {
+    /// What there are signs of, where the metadata has this replica.
+    pub(super) fn lost(
+        &self,
+        image: &MetadataImage,
+        (topic_partition, topic_id): (&TopicPartition, TopicId),
+        replica: Assigned,
+    ) -> Option<Lost> {
+        let is_given_up = replica.is_new && replica.directory.is_undecided();
+        let named = replica.directory;
+        if !replica.is_counted_on
+            || is_given_up
+            || self.found.is_in(named, topic_partition, topic_id)
+        {
+            return None;
+        }
+        let name = topic_partition.to_string();
+        if let Some((dir, what)) = self.unopened.lock().first(topic_partition) {
+            let (path, flushed) = (dir.path().join(name), None);
+            return Some(Lost {
+                path,
+                what,
+                flushed,
+            });
+        }
+        let may_be_in =
+            |dir: &&Arc<LogDir>| named == DirectoryId::LOST || id_of(dir) == Some(named);
+        let missing = self.working_dirs().filter(may_be_in);
+        let missing = missing.filter_map(|dir| Some((dir.missing_log(topic_partition)?, dir)));
+        if let Some((flushed, dir)) = missing.max_by_key(|(flushed, _)| *flushed) {
+            return Some(Lost {
+                path: dir.path().join(name),
+                what: format!("it is not there, and had flushed records up to offset {flushed}"),
+                flushed: Some(flushed),
+            });
+        }
+        let dir = self.working_dirs().find(|dir| id_of(dir) == Some(named))?;
+        let other = dir.log(topic_partition)?.topic_id();
+        let is_its_own = [topic_id, TopicId::NONE].contains(&other);
+        let may_be_older = self.log_dirs().len() == 1 && replica.was_never_elected;
+        let what = match image.topic_by_id(other) {
+            _ if is_its_own => return None,
+            Some(topic) => format!("it holds a log of the topic {} ({other})", topic.name),
+            None if may_be_older => return None,
+            None => format!("its partition.metadata names a topic that is not there, {other}"),
+        };
+        Some(Lost {
+            path: dir.path().join(name),
+            what,
+            flushed: None,
+        })
+    }
+
+    /// Says it once: what is lost, and how to go on.
+    pub(super) fn say_what_is_lost(&self, topic_partition: &TopicPartition, lost: &Lost) {
+        let TopicPartition { topic, partition } = topic_partition;
+        let path = lost.path.display();
+        tracing::error!(
+            %topic_partition,
+            "its log is lost, and it is not served from here: {path}: {}. Put that directory back in \
+             order and start the broker again; or give its records up, if no other replica has \
+             them: klamm leader-election --bootstrap-server HOST:PORT --election-type unclean \
+             --topic {topic} --partition {partition}",
+            lost.what
+        );
+    }
+
+    /// Takes the places of a partition's logs away that could not be opened.
+    pub(super) fn set_aside_unopened(
+        &self,
+        topic_partition: &TopicPartition,
+    ) -> Result<(), LogError> {
+        let unopened = self.unopened.lock().0.remove(topic_partition);
+        for (dir, why) in unopened.into_iter().flatten() {
+            if let Some(path) = dir.set_aside_unopened(topic_partition)? {
+                let path = path.display();
+                tracing::warn!(%topic_partition, "set aside as {path}: {why}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing that is missing of this name is waited for any more.
+    pub(super) fn forget_missing(&self, topic_partition: &TopicPartition) {
+        for dir in self.working_dirs() {
+            dir.forget_missing(topic_partition);
+        }
+    }
+
+    /// What is missing of partitions that the metadata does not have here was deleted meanwhile.
+    pub(super) fn forget_missing_of_others(&self, image: &MetadataImage) {
+        for dir in self.working_dirs() {
+            for topic_partition in dir.missing_logs() {
+                if !self.is_to_be_here(image, &topic_partition) {
+                    dir.forget_missing(&topic_partition);
+                }
+            }
+        }
+    }
+
+    /// Whether the metadata has a replica of this name here.
+    pub(super) fn is_to_be_here(
+        &self,
+        image: &MetadataImage,
+        topic_partition: &TopicPartition,
+    ) -> bool {
+        let topic = image.topic(&topic_partition.topic);
+        let partition = topic.and_then(|topic| topic.partitions.get(topic_partition.partition));
+        partition.is_some_and(|p| p.replicas.contains(&self.surroundings().this_broker))
+    }
+}

@@ -1,0 +1,295 @@
+//! Directories of partitions that are copied, gone, exchanged or spoiled at a start.
+
+use std::io::IoSlice;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::places::{OTHER, Said, Started, THIS, dir};
+use crate::host::{Disk, OpenMode};
+use crate::log::tests::faulty_disk::FaultyDisk;
+use crate::metadata::DirectoryId;
+use crate::types::{LeaderEpoch, Offset, TopicId};
+
+const BOTH: &[&str] = &["a", "b"];
+
+fn led() -> Said {
+    let mut said = Said::of(dir("b"));
+    said.leader = THIS;
+    said
+}
+
+/// So many records were acknowledged by a replica in directory b; then a clean stop.
+fn written(records: usize) -> FaultyDisk {
+    let disk = FaultyDisk::new();
+    let started = Started::new(&disk, BOTH, &led(), &[]);
+    for _ in 0..records {
+        started.produce();
+    }
+    started.stop();
+    disk
+}
+
+fn path(disk: &FaultyDisk, name: &str) -> PathBuf {
+    disk.root().join(name)
+}
+
+fn write(disk: &FaultyDisk, path: &Path, content: &[u8]) {
+    let file = disk.open(path, OpenMode::Create).unwrap();
+    file.set_len(0).unwrap();
+    file.write_at(&mut [IoSlice::new(content)], 0).unwrap();
+}
+
+fn copy(from: (&FaultyDisk, &str), to: (&FaultyDisk, &str)) {
+    let (source, target) = (path(from.0, from.1), path(to.0, to.1));
+    to.0.create_dir_all(&target).unwrap();
+    for entry in from.0.list(&source).unwrap() {
+        let content = from.0.read(&source.join(&entry.name)).unwrap();
+        write(to.0, &target.join(&entry.name), &content);
+    }
+}
+
+fn change_topic(disk: &FaultyDisk, name: &str) {
+    let id = TopicId(Uuid::from_u128(77));
+    let text = format!("version: 0\ntopic_id: {id}");
+    let file = path(disk, name).join("partition.metadata");
+    write(disk, &file, text.as_bytes());
+}
+
+/// The kinds of directories of partitions in a directory: plain, `delete`, `stray`.
+fn kinds(disk: &FaultyDisk, dir: &str) -> Vec<String> {
+    let entries = disk.list(&path(disk, dir)).unwrap();
+    let dirs = entries.into_iter().filter(|entry| entry.is_dir);
+    let kind = |name: String| name.rsplit_once('-').unwrap().1.to_owned();
+    dirs.map(|entry| kind(entry.name)).collect()
+}
+
+fn end(started: &Started) -> Option<Offset> {
+    Some(started.partition()?.log().log_end_offset())
+}
+
+#[test]
+fn a_copy_does_not_take_the_place_of_the_log_that_the_metadata_names() {
+    let disk = written(2);
+    copy((&disk, "b/t-0"), (&disk, "a/t-0"));
+    for names in [BOTH, &["b", "a"]] {
+        let started = Started::new(&disk, names, &led(), BOTH);
+        assert_eq!(started.place().as_deref(), Some("b"));
+        assert_eq!(started.told(), None);
+    }
+    assert_eq!(kinds(&disk, "a"), ["delete"]);
+    // One that has records of its own is kept.
+    for records in [1, 3] {
+        let disk = written(2);
+        let other = written(records);
+        copy((&other, "b/t-0"), (&disk, "a/t-0"));
+        let log = "00000000000000000000.log";
+        let spoiled = path(&disk, "a/t-0").join(log);
+        let mut content = disk.read(&spoiled).unwrap();
+        // The leader epoch of the first batch, which its checksum does not cover.
+        content[15] = 2;
+        write(&disk, &spoiled, &content);
+        let checkpoint = path(&disk, "a/t-0").join("leader-epoch-checkpoint");
+        write(&disk, &checkpoint, b"0\n1\n2 0\n");
+        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        assert_eq!(started.place().as_deref(), Some("b"));
+        assert_eq!(end(&started), Some(Offset(2)));
+        assert_eq!(kinds(&disk, "a"), ["stray"]);
+    }
+}
+
+#[test]
+fn of_two_logs_none_is_chosen_by_metadata_that_may_be_old() {
+    let disk = written(2);
+    copy((&disk, "b/t-0"), (&disk, "a/t-0"));
+    let old = Said::of(dir("a")).image(BOTH);
+    let started = Started::after(&disk, BOTH, &old, &led());
+    assert_eq!(started.place().as_deref(), Some("b"));
+    assert_eq!(kinds(&disk, "a"), ["delete"]);
+}
+
+#[test]
+fn a_log_that_is_gone_is_lost_until_it_is_back() {
+    let spoil: [fn(&FaultyDisk); 5] = [
+        |_| {},
+        |disk| disk.create_dir_all(&path(disk, "b/t-0")).unwrap(),
+        |disk| {
+            copy((disk, "away"), (disk, "b/t-0"));
+            let file = path(disk, "b/t-0").join("partition.metadata");
+            disk.remove_file(&file).unwrap();
+        },
+        |disk| {
+            copy((disk, "away"), (disk, "b/t-0"));
+            let file = path(disk, "b/t-0").join("partition.metadata");
+            write(disk, &file, b"version");
+        },
+        |disk| {
+            copy((disk, "away"), (disk, "b/t-0"));
+            change_topic(disk, "b/t-0");
+        },
+    ];
+    for (case, spoil) in spoil.into_iter().enumerate() {
+        let disk = written(2);
+        let at = path(&disk, "b/t-0");
+        disk.rename(&at, &path(&disk, "away")).unwrap();
+        spoil(&disk);
+        // The first of these after a clean stop, the second after a crash.
+        for _ in 0..2 {
+            let started = Started::new(&disk, BOTH, &led(), BOTH);
+            assert_eq!(started.place(), None, "case {case}");
+            assert_eq!(started.told(), Some(DirectoryId::LOST), "case {case}");
+            let mut said = led();
+            (said.directory, said.leader) = (DirectoryId::LOST, crate::types::BrokerId::NONE);
+            (said.leader_epoch, said.partition_epoch) = (4, 2);
+            started.hear(&said, BOTH);
+            assert_eq!((started.place(), started.told()), (None, None));
+            let dir = &started.partitions.log_dirs()[1];
+            dir.write_recovery_points().unwrap();
+        }
+        let _ = disk.remove_dir_all(&at);
+        disk.rename(&path(&disk, "away"), &at).unwrap();
+        let mut said = led();
+        said.directory = DirectoryId::LOST;
+        let started = Started::new(&disk, BOTH, &said, BOTH);
+        assert_eq!(started.place().as_deref(), Some("b"), "case {case}");
+        assert_eq!(started.told(), Some(dir("b")), "case {case}");
+        assert_eq!(end(&started), Some(Offset(2)), "case {case}");
+    }
+}
+
+#[test]
+fn an_older_copy_is_not_enough_for_what_was_flushed() {
+    let disk = written(1);
+    copy((&disk, "b/t-0"), (&disk, "away"));
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    started.produce();
+    started.stop();
+    disk.remove_dir_all(&path(&disk, "b/t-0")).unwrap();
+    copy((&disk, "away"), (&disk, "a/t-0"));
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    assert_eq!(started.told(), Some(DirectoryId::LOST));
+    drop(started);
+    let mut lost = led();
+    lost.directory = DirectoryId::LOST;
+    let started = Started::new(&disk, BOTH, &lost, BOTH);
+    assert_eq!((started.place(), started.told()), (None, None));
+    // Whoever gives up what is lost has what there is.
+    let mut given_up = led();
+    given_up.directory = DirectoryId::UNASSIGNED;
+    (given_up.leader_epoch, given_up.partition_epoch) = (5, 2);
+    started.hear(&given_up, BOTH);
+    assert_eq!(started.place().as_deref(), Some("a"));
+    assert_eq!(end(&started), Some(Offset(1)));
+}
+
+#[test]
+fn a_whole_copy_in_another_directory_serves() {
+    let disk = written(2);
+    let (from, to) = (path(&disk, "b/t-0"), path(&disk, "a/t-0"));
+    disk.rename(&from, &to).unwrap();
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    assert_eq!(started.place().as_deref(), Some("a"));
+    assert_eq!(started.told(), Some(dir("a")));
+}
+
+#[test]
+fn what_other_replicas_have_is_filled_anew() {
+    let disk = written(2);
+    disk.remove_dir_all(&path(&disk, "b/t-0")).unwrap();
+    let mut said = Said::of(dir("b"));
+    (said.isr, said.leader) = (vec![OTHER, THIS], OTHER);
+    let started = Started::new(&disk, BOTH, &said, BOTH);
+    assert_eq!(started.place(), None);
+    assert_eq!(started.told(), Some(DirectoryId::LOST));
+    (said.isr, said.directory) = (vec![OTHER], DirectoryId::LOST);
+    said.partition_epoch = 2;
+    started.hear(&said, BOTH);
+    assert_eq!(end(&started), Some(Offset(0)));
+    assert_eq!(started.told(), started.place().map(|place| dir(&place)));
+}
+
+#[test]
+fn records_that_were_given_up_do_not_come_back() {
+    for is_told in [true, false] {
+        let disk = written(2);
+        let (at, away) = (path(&disk, "b/t-0"), path(&disk, "away"));
+        disk.rename(&at, &away).unwrap();
+        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        assert_eq!(started.place(), None);
+        let mut said = led();
+        said.directory = DirectoryId::UNASSIGNED;
+        (said.leader_epoch, said.partition_epoch) = (5, 3);
+        started.hear(&said, BOTH);
+        let place = started.place().unwrap();
+        assert_eq!(end(&started), Some(Offset(0)));
+        // A crash, and the old directory comes back in the other place.
+        drop(started);
+        let other = if place == "a" { "b" } else { "a" };
+        disk.rename(&away, &path(&disk, other).join("t-0")).unwrap();
+        if is_told {
+            said.directory = dir(&place);
+        }
+        let started = Started::new(&disk, BOTH, &said, BOTH);
+        assert_eq!(started.place().as_ref(), Some(&place), "told: {is_told}");
+        assert_eq!(end(&started), Some(Offset(0)));
+        let epoch = started.partition().unwrap().log().latest_epoch();
+        assert_eq!(epoch, Some(LeaderEpoch(5)));
+        assert_eq!(kinds(&disk, other), ["stray"]);
+    }
+}
+
+#[test]
+fn a_topic_that_was_deleted_and_made_again_just_before_a_crash_begins_empty() {
+    let disk = written(2);
+    change_topic(&disk, "b/t-0");
+    // The controller has not heard where it is.
+    let mut said = led();
+    said.directory = DirectoryId::UNASSIGNED;
+    let started = Started::new(&disk, BOTH, &said, BOTH);
+    assert_eq!(end(&started), Some(Offset(0)));
+    assert!(kinds(&disk, "b").contains(&"stray".to_owned()));
+    // It is where all is, and has the leader that it was made with.
+    let disk = written(2);
+    change_topic(&disk, "b/t-0");
+    let mut said = led();
+    said.leader_epoch = 0;
+    let started = Started::new(&disk, &["b"], &said, &["b"]);
+    assert_eq!(end(&started), Some(Offset(0)));
+    assert!(kinds(&disk, "b").contains(&"stray".to_owned()));
+}
+
+#[test]
+fn a_line_of_a_deleted_log_is_no_sign_of_a_lost_one() {
+    let disk = written(2);
+    let gone = format!("b/t-0.{}-delete", Uuid::from_u128(1).simple());
+    let (from, to) = (path(&disk, "b/t-0"), path(&disk, &gone));
+    disk.rename(&from, &to).unwrap();
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    assert_eq!(end(&started), Some(Offset(0)));
+}
+
+#[test]
+fn logs_of_topics_that_nobody_knows_are_set_aside() {
+    let disk = written(2);
+    copy((&disk, "b/t-0"), (&disk, "a/gone-0"));
+    change_topic(&disk, "a/gone-0");
+    // Somebody has renamed this one.
+    copy((&disk, "b/t-0"), (&disk, "a/renamed-0"));
+    let old = Said::of(dir("b")).image(BOTH);
+    let nothing = crate::metadata::MetadataImage::empty();
+    let started = Started::after(&disk, BOTH, &nothing, &led());
+    assert_eq!(started.place().as_deref(), Some("b"));
+    assert_eq!(kinds(&disk, "a"), ["stray", "0"]);
+    drop((started, old));
+    // By metadata that knows nothing of what is here, nothing is touched.
+    let disk = written(2);
+    change_topic(&disk, "b/t-0");
+    disk.rename(&path(&disk, "b/t-0"), &path(&disk, "b/gone-0"))
+        .unwrap();
+    let mut said = led();
+    said.directory = DirectoryId::UNASSIGNED;
+    let started = Started::new(&disk, BOTH, &said, BOTH);
+    assert!(kinds(&disk, "b").contains(&"0".to_owned()));
+    assert!(!kinds(&disk, "b").contains(&"stray".to_owned()));
+    drop(started);
+}
