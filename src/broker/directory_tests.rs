@@ -1,5 +1,7 @@
 //! What a node makes of its directories at a start: in one process, over real directories.
 
+#![allow(clippy::disallowed_methods)] // A test may change files.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -310,7 +312,8 @@ async fn a_directory_that_lost_its_meta_properties_has_its_old_id() {
         std::fs::write(meta(dir), lines.collect::<Vec<_>>().join("\n")).unwrap();
     };
     let lose = |dir: &str| std::fs::remove_file(meta(dir)).unwrap();
-    let cases: [(&dyn Fn(&str), &[&str]); 4] = [
+    type Case<'a> = (&'a dyn Fn(&str), &'a [&'a str]);
+    let cases: [Case; 4] = [
         (&lose, &["b"]),
         (&no_id, &["b"]),
         (&lose, &["c", "b"]),

@@ -1,8 +1,8 @@
 //! Start and stop order of one node.
 //!
 //! ```text
-//! start   listeners bound -> log directories locked -> quorum -> partitions recovered
-//!         -> broker registered -> accepting -> ready
+//! start   listeners bound -> health and metrics served -> log directories locked -> quorum
+//!         -> partitions recovered -> broker registered -> accepting -> ready
 //! stop    connections closed -> background work ended -> logs flushed and marked clean -> quorum
 //! ```
 //!
@@ -21,9 +21,12 @@ mod error;
 mod kafka_directory;
 mod lifecycle;
 mod log_output;
+mod monitor;
 mod moves;
 mod registration;
 mod role;
+mod scrape;
+mod seen;
 mod start;
 mod storage;
 mod transactions;
@@ -38,6 +41,9 @@ mod cluster_tests;
 
 #[cfg(test)]
 mod directory_tests;
+
+#[cfg(test)]
+mod monitor_tests;
 
 #[cfg(test)]
 mod tests;

@@ -33,8 +33,9 @@ const FILE_SHARE: usize = 4;
 /// takes some microseconds.
 const OPEN_FILES_MAX: usize = 768;
 
-/// Handles that are neither segment files nor connections: the store, locks, checkpoints, timers.
-const OTHER_HANDLES: usize = 64;
+/// Handles that are neither segment files nor connections of clients: the store, locks,
+/// checkpoints, timers, and up to 32 connections of those who ask for metrics.
+const OTHER_HANDLES: usize = 96;
 
 /// How many connections leave handles for the files: without one to open a file with, a log
 /// directory could not work.

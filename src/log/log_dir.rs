@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -183,6 +183,8 @@ impl LogDir {
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
         };
+        let unopened = &self.core.unopened;
+        unopened.store(partitions.len(), Ordering::Relaxed);
         let opened = in_parallel(options.threads, &partitions, |(partition, future_name)| {
             let opening = Opening {
                 topic_id: TopicId::NONE,
@@ -193,7 +195,9 @@ impl LogDir {
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
             let dir = self.partition_dir(partition.clone(), future_name.clone());
-            self.open_log(dir, opening)
+            let opened = self.open_log(dir, opening);
+            unopened.fetch_sub(1, Ordering::Relaxed);
+            opened
         });
         let mut futures = self.core.futures.lock();
         let mut logs = self.core.logs.lock();

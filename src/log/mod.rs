@@ -16,9 +16,9 @@ mod dir_core;
 mod entries;
 mod epochs;
 mod error;
+mod figures;
 mod file_cache;
 mod flush;
-
 mod flush_many;
 mod future;
 mod inventory;

@@ -23,6 +23,7 @@ mod source;
 mod strays;
 mod surroundings;
 mod throttles;
+mod traffic;
 mod waiters;
 mod waiting;
 
@@ -38,6 +39,7 @@ pub use registry::{Partitions, PartitionsError};
 pub use replication::{ReplicaFetch, ReplicaFetchError, ReplicaRead};
 pub use source::RemoteLeader;
 pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
+pub use traffic::{TopicTraffic, Traffic};
 pub use waiters::Waiter;
 
 #[cfg(test)]

@@ -327,8 +327,14 @@ impl Partitions {
 
     /// How many replicas wait for a directory.
     pub(super) fn count_waiting(&self) -> usize {
+        self.count_without_log().0
+    }
+
+    /// Replicas that are not served: whose directory is not here, and whose log is lost.
+    pub fn count_without_log(&self) -> (usize, usize) {
         let waiting = self.waiting.lock();
         let waits = |why: &&Waits| **why == Waits::ForDirectory;
-        waiting.values().filter(waits).count()
+        let for_directory = waiting.values().filter(waits).count();
+        (for_directory, waiting.len() - for_directory)
     }
 }

@@ -27,6 +27,7 @@ use super::moves::Moves;
 use super::observer::PartitionObserver;
 use super::places::{Waits, assigned};
 use super::surroundings::{Leadership, Surroundings};
+use super::traffic::TopicTraffic;
 use crate::config::NodeConfig;
 use crate::host::Clock;
 use crate::log::{Deletion, Log, LogDir, LogDirError};
@@ -355,6 +356,7 @@ impl Partitions {
             topic_config: config.topic.clone(),
             high_watermark,
             observer: self.observers.read().get(&topic.name).cloned(),
+            topic_traffic: self.traffic_of(topic.id),
         });
         {
             let mut by_topic = self.by_topic.write();
@@ -370,6 +372,14 @@ impl Partitions {
         self.resume_move(&partition, is_new);
         // Whoever is told of its role finds it in its place.
         Some((partition, is_new))
+    }
+
+    /// The counts of the topic's other partitions, or new ones.
+    fn traffic_of(&self, topic_id: TopicId) -> Arc<TopicTraffic> {
+        let by_topic = self.by_topic.read();
+        let mut others = by_topic.get(&topic_id).into_iter().flatten().flatten();
+        let other = others.next();
+        other.map_or_else(Arc::default, |other| other.topic_traffic.clone())
     }
 
     fn remove_all_but(&self, image: &MetadataImage) {

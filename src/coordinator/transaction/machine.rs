@@ -78,6 +78,10 @@ pub(super) struct Transactions {
 }
 
 impl Transactions {
+    pub(super) fn machine(&self) -> &TransactionMachine {
+        &self.machine
+    }
+
     pub(super) fn new(
         machine: TransactionMachine,
         ids: Arc<dyn ProducerIdSource>,
