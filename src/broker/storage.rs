@@ -216,12 +216,12 @@ pub fn format_new(
     config: &NodeConfig,
     quorum: &Quorum,
 ) -> Result<(), LogDirError> {
-    let without_id = log_dirs
-        .iter()
-        .filter(|dir| works(dir) && dir.id().is_none());
+    let without_id = log_dirs.iter();
+    let without_id = without_id.filter(|dir| works(dir) && dir.id().is_none());
+    let without_id: Vec<_> = without_id.collect();
     let is_of_voter =
         |dir: &LogDir| dir.path() == metadata_dir(config) && !quorum.directory_id().is_nil();
-    let logs = without_id.clone().map(|dir| match is_of_voter(dir) {
+    let logs = without_id.iter().map(|dir| match is_of_voter(dir) {
         true => Vec::new(),
         // One that cannot be read fails when it is loaded.
         false => dir.contents().unwrap_or_default().partitions,
@@ -230,7 +230,7 @@ pub fn format_new(
     let present = log_dirs.iter().filter_map(|dir| dir.id());
     let present = present.chain([quorum.directory_id()]).collect();
     let known = known_before(&quorum.image(), quorum.node_id(), &present, &logs);
-    for (dir, known) in without_id.zip(known) {
+    for (dir, known) in without_id.into_iter().zip(known) {
         let formatted = match (is_of_voter(dir), known) {
             (true, _) => format(dir, quorum, quorum.directory_id(), false),
             (false, Some(id)) => format(dir, quorum, id, true),
