@@ -2,13 +2,14 @@
 //! known of them, and what the operator is told.
 //!
 //! ```text
-//! in the directory that the metadata names                              sign of
-//! --------------------------------------------------------------------- -----------------------
-//! no directory of the partition, a line in the recovery-point checkpoint lost records (`log::missing`)
-//! one that cannot be opened, or whose flushed records are gone          what is in it
-//! one of another topic that is here too                                 names that were exchanged
-//! one of a topic that nobody knows                                      a partition.metadata that
-//!                                                                       was changed (1)
+//! in the directory that the metadata names         sign of
+//! ------------------------------------------------ ----------------------------------------------
+//! no directory of the partition, and a line in     lost records (`log::missing`)
+//! the recovery-point checkpoint
+//! one that cannot be opened, or whose flushed      what is in it
+//! records are gone
+//! one of another topic that is here too            names that were exchanged
+//! one of a topic that nobody knows                 a partition.metadata that was changed (1)
 //! ```
 //!
 //! 1. It may also be the log of a topic that was deleted and made again just before a crash. Then
@@ -113,9 +114,9 @@ impl Partitions {
         let path = lost.path.display();
         tracing::error!(
             %topic_partition,
-            "its log is lost, and it is not served from here: {path}: {}. Put that directory back in \
-             order and start the broker again; or give its records up, if no other replica has \
-             them: klamm leader-election --bootstrap-server HOST:PORT --election-type unclean \
+            "its log is lost, and it is not served from here: {path}: {}. Put that directory back \
+             in order and start the broker again; or give its records up, if no other replica \
+             has them: klamm leader-election --bootstrap-server HOST:PORT --election-type unclean \
              --topic {topic} --partition {partition}",
             lost.what
         );
