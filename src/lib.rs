@@ -26,4 +26,5 @@ pub mod wire;
 pub mod config;
 pub mod host;
 
+pub mod metrics;
 pub mod types;

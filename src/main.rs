@@ -191,6 +191,9 @@ fn tell(ready: &Ready, from_file: bool, since_start: Duration) {
     for (name, address) in &ready.bound {
         tracing::info!("{name} is bound to {address}");
     }
+    if let Some(address) = ready.metrics {
+        tracing::info!("metrics are served at http://{address}/metrics, health at /health");
+    }
     for end_point in &ready.advertised {
         let (name, host, port) = (&end_point.name, &end_point.host, end_point.port);
         let others = match ready.follows && is_loopback(host) {

@@ -11,6 +11,7 @@ fn documents() -> Vec<(&'static str, String)> {
             "docs/configuration.md",
             klamm::config::configuration_markdown(),
         ),
+        ("docs/metrics.md", klamm::metrics::metrics_markdown()),
         ("docs/protocol.md", klamm::api::protocol_markdown()),
     ]
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. A module may use those of lower layers, and itself.
 const LAYERS: &[&[&str]] = &[
-    &["types"],
+    &["types", "metrics"],
     &["host", "config"],
     &["metadata", "record", "wire"],
     &["machine", "log", "peer"],
@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Modules that decide: no I/O, no clock, no task, no lock.
-const PURE: &[&str] = &["types", "metadata", "record", "wire", "machine"];
+const PURE: &[&str] = &["types", "metrics", "metadata", "record", "wire", "machine"];
 const IMPURE_WORDS: &[&str] = &[
     "tokio::",
     "std::fs",

@@ -1,10 +1,14 @@
 //! From a request frame to the typed request, and from the typed answer to its frame.
 
+use std::sync::Arc;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
 
 use super::answer::{Answer, Chunk, CloseReason, Frame, Reply, Stage};
-use super::context::Context;
+use super::context::{ConnectionKind, Context};
+use super::counts::RequestCounts;
+use super::{ApiRow, fetch};
 use crate::wire::{self, Value};
 
 /// What a handler returns.
@@ -49,6 +53,7 @@ where
 {
     let row = context.api;
     let header = AnswerHeader::of(&context);
+    let counted = Counted::of(&context);
     let mut rest = body;
     let request = match Q::decode(&mut rest, header.codec_version) {
         Ok(request) => request,
@@ -61,14 +66,16 @@ where
         }
     };
     match handler(context, request) {
-        Handled::Ready(answer) => Answer::Ready(header.reply(Outcome::Answer(answer))),
-        Handled::Done(outcome) => Answer::Ready(header.reply(outcome)),
+        Handled::Ready(answer) => {
+            Answer::Ready(counted.note(header.reply(Outcome::Answer(answer))))
+        }
+        Handled::Done(outcome) => Answer::Ready(counted.note(header.reply(outcome))),
         Handled::Later(stage) => {
-            let stage: Stage = Box::pin(async move { header.reply(stage.await) });
+            let stage: Stage = Box::pin(async move { counted.note(header.reply(stage.await)) });
             Answer::Later(stage)
         }
         Handled::Alone(stage) => {
-            let stage: Stage = Box::pin(async move { header.reply(stage.await) });
+            let stage: Stage = Box::pin(async move { counted.note(header.reply(stage.await)) });
             Answer::Alone(stage)
         }
     }
@@ -92,19 +99,24 @@ pub fn run_values(
             }));
         }
     };
-    let reply = move |outcome: Outcome<Value>| match outcome {
-        Outcome::Answer(answer) => {
-            match wire::encode_response(row.key, version, correlation_id, &answer) {
-                Ok(bytes) => match check_size(row.name, version, bytes.len()) {
-                    Ok(()) => Reply::Send(with_length(bytes)),
-                    Err(reason) => Reply::Close(reason),
-                },
-                Err(reason) => Reply::Close(unencodable(row.name, version, &reason.to_string())),
+    let counted = Counted::of(&context);
+    let reply = move |outcome: Outcome<Value>| {
+        counted.note(match outcome {
+            Outcome::Answer(answer) => {
+                match wire::encode_response(row.key, version, correlation_id, &answer) {
+                    Ok(bytes) => match check_size(row.name, version, bytes.len()) {
+                        Ok(()) => Reply::Send(with_length(bytes)),
+                        Err(reason) => Reply::Close(reason),
+                    },
+                    Err(reason) => {
+                        Reply::Close(unencodable(row.name, version, &reason.to_string()))
+                    }
+                }
             }
-        }
-        Outcome::Frame(frame) => Reply::Send(frame),
-        Outcome::Silent => Reply::Silent,
-        Outcome::Close(reason) => Reply::Close(reason),
+            Outcome::Frame(frame) => Reply::Send(frame),
+            Outcome::Silent => Reply::Silent,
+            Outcome::Close(reason) => Reply::Close(reason),
+        })
     };
     match handler(context, request) {
         Handled::Ready(answer) => Answer::Ready(reply(Outcome::Answer(answer))),
@@ -117,6 +129,40 @@ pub fn run_values(
             let stage: Stage = Box::pin(async move { reply(stage.await) });
             Answer::Alone(stage)
         }
+    }
+}
+
+/// The length before every frame.
+const LENGTH_BYTES: usize = 4;
+
+/// Where the errors of an answer are counted. Fetch and DescribeConfigs, whose answers lie in
+/// several pieces, do it themselves.
+struct Counted {
+    /// `None`: this node asks itself.
+    requests: Option<Arc<RequestCounts>>,
+    row: &'static ApiRow,
+    api_version: i16,
+}
+
+impl Counted {
+    fn of(context: &Context) -> Counted {
+        Counted {
+            requests: (context.connection.kind != ConnectionKind::Local)
+                .then(|| context.node.requests.clone()),
+            row: context.api,
+            api_version: context.api_version,
+        }
+    }
+
+    fn note(&self, reply: Reply) -> Reply {
+        if let Reply::Send(frame) = &reply
+            && let [Chunk::Bytes(bytes)] = &frame.chunks[..]
+            && self.row.key != fetch::KEY
+            && let Some(requests) = &self.requests
+        {
+            requests.note_errors(self.row, self.api_version, &bytes[LENGTH_BYTES..]);
+        }
+        reply
     }
 }
 

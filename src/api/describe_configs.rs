@@ -50,11 +50,14 @@ fn results(
     request: &DescribeConfigsRequest,
 ) -> Result<Vec<Bytes>, CloseReason> {
     let flexible = context.api_version >= VERSION_FLEXIBLE;
+    let counts = context.node.requests.of(context.api);
     let mut results = Results::begin(flexible, request.resources.len());
     let mut known: HashMap<(i8, &str, Option<&[StrBytes]>), Bytes> = HashMap::new();
     for resource in &request.resources {
         if results.bytes > RESULTS_BYTES_MAX {
-            results.push(&header.element(&too_much(resource))?);
+            let result = too_much(resource);
+            counts.error(result.error_code);
+            results.push(&header.element(&result)?);
             continue;
         }
         let key = (
@@ -64,7 +67,12 @@ fn results(
         );
         let encoded = match known.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(header.element(&result(context, request, resource))?),
+            Entry::Vacant(new) => {
+                let result = result(context, request, resource);
+                // The answer is in several pieces, so nobody looks for its errors.
+                counts.error(result.error_code);
+                new.insert(header.element(&result)?)
+            }
         };
         results.push(encoded);
     }

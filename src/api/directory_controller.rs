@@ -33,10 +33,7 @@ impl ControllerDirectories {
             tracing::warn!("the directories of replicas: {error}");
             ErrorCode::RequestTimedOut
         })?;
-        let code = |code| ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError);
-        if answer.error_code != 0 {
-            return Err(code(answer.error_code));
-        }
+        ErrorCode::check(answer.error_code)?;
         let mut answers = BTreeMap::new();
         for topic in answer.directories.iter().flat_map(|dir| &dir.topics) {
             for partition in &topic.partitions {
@@ -46,11 +43,8 @@ impl ControllerDirectories {
         }
         let answer_to = |assignment: &Assignment| {
             let key = (assignment.topic_id, assignment.partition);
-            match answers.get(&key) {
-                Some(0) => Ok(()),
-                Some(error) => Err(code(*error)),
-                None => Err(ErrorCode::UnknownServerError),
-            }
+            let code = answers.get(&key).ok_or(ErrorCode::UnknownServerError)?;
+            ErrorCode::check(*code)
         };
         Ok(assignments.iter().map(answer_to).collect())
     }

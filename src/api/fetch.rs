@@ -28,6 +28,8 @@ use crate::partition::{
 };
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset};
 
+pub(super) const KEY: i16 = 1;
+
 /// From this version on a fetch says from which epoch its last record was.
 const VERSION_LAST_FETCHED_EPOCH: i16 = 12;
 const VERSION_TOPIC_IDS: i16 = 13;
@@ -56,7 +58,7 @@ fn fetch(context: Context, request: FetchRequest) -> Handled<FetchResponse> {
     let fetch = match Fetch::begin(&context, request) {
         Ok(fetch) => fetch,
         Err(refused) => {
-            return Handled::Done(Outcome::Frame(fetch_answer::encode(header, refused)));
+            return Handled::Done(Outcome::Frame(encode(&context.node, header, refused)));
         }
     };
     let read = fetch.read();
@@ -67,6 +69,15 @@ fn fetch(context: Context, request: FetchRequest) -> Handled<FetchResponse> {
         let read = fetch.wait(read).await;
         Outcome::Frame(fetch.answer(&context.node, header, read))
     }))
+}
+
+fn encode(node: &Node, header: AnswerHeader, answer: FetchAnswer) -> super::Frame {
+    if let Some(counts) = node.requests.of_key(KEY) {
+        counts.error(answer.error.code());
+        let partitions = answer.topics.iter().flat_map(|topic| &topic.partitions);
+        partitions.for_each(|partition| counts.error(partition.error.code()));
+    }
+    fetch_answer::encode(header, answer)
 }
 
 /// A fetch under way.
@@ -395,6 +406,7 @@ impl Fetch {
         let mut sessions = node.fetch_sessions.lock();
         let mut topics: Vec<FetchedTopic> = Vec::new();
         self.tell_replica(&read);
+        self.count(node, &read);
         let mut hints = LeaderHints::new(node, &self.listener);
         for (target, mut partition) in self.targets.iter().zip(read.partitions) {
             if self.knows_leader_hint {
@@ -420,7 +432,24 @@ impl Fetch {
                 false => hints.endpoints(),
             },
         };
-        fetch_answer::encode(header, answer)
+        encode(node, header, answer)
+    }
+
+    fn count(&self, node: &Node, read: &Read) {
+        let traffic = &node.partitions.surroundings().traffic;
+        if self.is_replica() {
+            traffic.replicated_out_bytes.add(read.bytes as u64);
+            return;
+        }
+        traffic.fetched_bytes.add(read.bytes as u64);
+        for (partition, fetched) in self.partitions.iter().zip(&read.partitions) {
+            let bytes = fetched.records_bytes() as u64;
+            if bytes > 0
+                && let Ok(partition) = partition
+            {
+                partition.topic_traffic.fetched_bytes.add(bytes);
+            }
+        }
     }
 
     /// The follower is being told the high watermarks of this answer.

@@ -55,10 +55,7 @@ impl ControllerIsr {
             tracing::warn!("ISR changes: {error}");
             ErrorCode::RequestTimedOut
         })?;
-        let code = |code| ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError);
-        if answer.error_code != 0 {
-            return Err(code(answer.error_code));
-        }
+        ErrorCode::check(answer.error_code)?;
         let mut answers = BTreeMap::new();
         for topic in &answer.topics {
             for partition in &topic.partitions {
@@ -70,9 +67,7 @@ impl ControllerIsr {
         let decided = |change: &IsrChange| {
             let key = (change.topic_id, change.partition);
             let answer = answers.get(&key).ok_or(ErrorCode::UnknownServerError)?;
-            if answer.error_code != 0 {
-                return Err(code(answer.error_code));
-            }
+            ErrorCode::check(answer.error_code)?;
             // A change of the replicas comes with the metadata.
             let topic = image.topic_by_id(change.topic_id);
             let known = topic.and_then(|topic| topic.partitions.get(change.partition));

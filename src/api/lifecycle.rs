@@ -88,9 +88,5 @@ pub async fn heartbeat(
 }
 
 fn check(code: i16) -> Result<(), LifecycleError> {
-    match ErrorCode::from_code(code) {
-        Some(ErrorCode::None) => Ok(()),
-        Some(error) => Err(LifecycleError::Refused(error)),
-        None => Err(LifecycleError::Refused(ErrorCode::UnknownServerError)),
-    }
+    ErrorCode::check(code).map_err(LifecycleError::Refused)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
+use super::counts::{ElectionCounts, RequestCounts};
 use super::internal_topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
 use super::reach::Reach;
 use crate::config::{Describe, Described, NodeConfig};
@@ -71,6 +72,8 @@ pub struct Node {
     /// For requests that take long.
     pub turns: Turns,
     pub reach: Reach,
+    pub requests: Arc<RequestCounts>,
+    pub elections: ElectionCounts,
     /// Topics that are being created because somebody asked for them.
     creating: Mutex<BTreeSet<String>>,
 }
@@ -108,6 +111,8 @@ impl Node {
             sessions: Mutex::default(),
             turns: Turns::default(),
             reach: Reach::default(),
+            requests: Arc::default(),
+            elections: ElectionCounts::default(),
             creating: Mutex::default(),
         })
     }

@@ -79,11 +79,15 @@ fn produce(
 }
 
 /// acks=0: there is no answer, and the only way to tell of an error is to close the connection.
-fn without_answer(topics: &[AppendedTopic]) -> Outcome<ProduceResponse> {
-    let failed = topics
-        .iter()
-        .flat_map(|topic| &topic.partitions)
-        .find(|p| p.is_failed());
+fn without_answer(context: &Context, topics: &[AppendedTopic]) -> Outcome<ProduceResponse> {
+    let partitions = topics.iter().flat_map(|topic| &topic.partitions);
+    let mut failed = partitions.filter(|p| p.is_failed());
+    // Elsewhere they are found in the answer.
+    let counts = context.node.requests.of(context.api);
+    let failed = failed
+        .by_ref()
+        .inspect(|p| counts.error(p.response.error_code))
+        .last();
     match failed {
         None => Outcome::Silent,
         Some(partition) => {
@@ -227,7 +231,7 @@ impl Append {
             return Handled::Later(Box::pin(async move {
                 flush(&mut topics).await;
                 if acks == ACKS_NONE {
-                    return without_answer(&topics);
+                    return without_answer(&context, &topics);
                 }
                 if acks == ACKS_ALL {
                     wait_for_replicas(&mut topics, timeout).await;
@@ -236,7 +240,7 @@ impl Append {
             }));
         }
         if acks == ACKS_NONE {
-            return Handled::Done(without_answer(&topics));
+            return Handled::Done(without_answer(&context, &topics));
         }
         let waiting = acks == ACKS_ALL && topics.iter().any(AppendedTopic::waits);
         if !waiting {

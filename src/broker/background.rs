@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::elections::count_elections;
 use super::moves;
 use super::transactions::transaction_config;
 use crate::api::{CONSUMER_OFFSETS, Node, TRANSACTION_STATE};
@@ -36,6 +37,7 @@ const CLEANERS_INTERVAL: Duration = Duration::from_secs(1);
 /// Everything that was started here.
 pub struct Background {
     tasks: Vec<JoinHandle<()>>,
+    pub cleaner: Arc<Cleaner>,
 }
 
 impl Background {
@@ -66,6 +68,7 @@ impl Background {
             true => Duration::ZERO,
             false => initial_delay,
         };
+        let cleaner = Arc::new(Cleaner::default());
         let expiration_ms = i64::from(log.producer_id_expiration_check_interval_ms);
         let mut tasks = vec![
             tasks::spawn(until(
@@ -77,7 +80,7 @@ impl Background {
                 stopping.clone(),
                 node.partitions.clone().flush_in_time(),
             )),
-            tasks::spawn(clean_all(node.clone(), stopping.clone())),
+            tasks::spawn(clean_all(node.clone(), cleaner.clone(), stopping.clone())),
             after(
                 initial_delay,
                 ms(log.log_retention_check_interval_ms),
@@ -96,7 +99,7 @@ impl Background {
             }),
         ];
         tasks.extend(moves::start(node, stopping));
-        Background { tasks }
+        Background { tasks, cleaner }
     }
 
     /// Waits until all of it has ended; the node must be stopping.
@@ -169,6 +172,7 @@ fn apply(node: &Node, before: &MetadataImage, change: &Change) {
             .set_partition_count(topic.partitions.len() as i32);
     }
     node.partitions.apply(&node.config(), image, delta);
+    count_elections(node, before, change);
     if delta.everything || of_broker || delta.configs.iter().any(is_of(ConfigResourceType::Group)) {
         node.groups
             .on_config_changed(&group_config(&node.config(), image));
@@ -256,8 +260,7 @@ fn write_recovery_points(node: &Node) {
 }
 
 /// Runs `log.cleaner.threads` tasks that compact; their number may be altered at any time.
-async fn clean_all(node: Arc<Node>, mut stopping: watch::Receiver<bool>) {
-    let cleaner = Arc::new(Cleaner::default());
+async fn clean_all(node: Arc<Node>, cleaner: Arc<Cleaner>, mut stopping: watch::Receiver<bool>) {
     let mut running: Vec<JoinHandle<()>> = Vec::new();
     loop {
         let wanted = cleaner_threads(&node);

@@ -10,6 +10,7 @@ use super::{Broker, Ready};
 use crate::config::{NodeConfig, Property, Sources, argument_properties};
 use crate::host::random;
 use crate::metadata::planners::NewTopic;
+use crate::quorum::VoterInfo;
 use crate::types::BrokerId;
 
 const LONG: Duration = Duration::from_secs(120);
@@ -242,6 +243,63 @@ async fn a_leader_whose_vote_is_taken_away_makes_room_for_another_one() {
         create(broker, &format!("after-{number}"), 3).await;
         until("all are live", || live(broker) == [1, 2, 3]).await;
     }
+    for broker in brokers {
+        broker.stop().await;
+    }
+}
+
+/// Of a process that has ended nothing would hold the locks; of a node in this one something may.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// Whether all of `brokers` have voter `id` with this directory, among three.
+async fn until_voter(brokers: &[Broker], id: i32, directory_id: uuid::Uuid) {
+    for broker in brokers {
+        until("it votes", || {
+            let voters = broker.node.quorum.voters();
+            let is_it = |voter: &VoterInfo| (voter.id.0, voter.directory_id) == (id, directory_id);
+            voters.len() == 3 && voters.iter().any(is_it)
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_disk_that_another_one_had_replaced_is_admitted_when_it_comes_back() {
+    let cluster = Cluster::new(3);
+    let mut brokers = cluster.start_all(&["broker,controller"; 3]).await;
+    create(&brokers[0], "first", 3).await;
+    let (data, kept) = (cluster.data(2), cluster.dir.path().join("kept"));
+    let old = brokers.remove(1);
+    let old_id = old.node.quorum.directory_id();
+    until_voter(&brokers, 2, old_id).await;
+    old.stop().await;
+    copy(&data, &kept);
+    std::fs::remove_dir_all(&data).unwrap();
+    let (new, _) = cluster.start(2, "broker,controller").await;
+    let new_id = new.node.quorum.directory_id();
+    until_voter(&brokers, 2, new_id).await;
+    create(&new, "second", 3).await;
+    new.stop().await;
+
+    // Its own log says that it votes.
+    std::fs::remove_dir_all(&data).unwrap();
+    copy(&kept, &data);
+    let (back, _) = cluster.start(2, "broker,controller").await;
+    assert_eq!(back.node.quorum.directory_id(), old_id);
+    brokers.push(back);
+    until_voter(&brokers, 2, old_id).await;
+    assert!(brokers[2].node.image().topic("second").is_some());
+    create(&brokers[2], "third", 3).await;
     for broker in brokers {
         broker.stop().await;
     }

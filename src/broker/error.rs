@@ -1,8 +1,9 @@
 //! Why a node does not start, in words that name the cause, and the exit code that goes with it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::earlier::{Trace, What};
 use super::kafka_directory::KafkaDirectoryError;
 use crate::config::{ConfigError, Origin};
 use crate::log::{LogDirError, LogError};
@@ -40,6 +41,16 @@ pub enum StartError {
          take one of them out (nothing was changed)"
     )]
     CopiedLogDir { dir: PathBuf, other: PathBuf },
+    #[error(
+        "log.dirs: {dir} and {other} are the same directory, by a link or another name; take one \
+         of them out (nothing was changed)"
+    )]
+    SameLogDir { dir: PathBuf, other: PathBuf },
+    #[error(
+        "there is no metadata of this node in {metadata_dir}, and {trace}: it would begin an \
+         empty cluster beside its old data (nothing was changed)"
+    )]
+    NoMetadata { metadata_dir: PathBuf, trace: Trace },
     #[error("{dir} belongs to {found}, this node is {expected}")]
     ForeignLogDir {
         dir: PathBuf,
@@ -83,6 +94,8 @@ impl StartError {
             | StartError::LogDir(_)
             | StartError::ForeignLogDir { .. }
             | StartError::CopiedLogDir { .. }
+            | StartError::SameLogDir { .. }
+            | StartError::NoMetadata { .. }
             | StartError::ForeignCluster { .. }
             | StartError::Store { .. }
             | StartError::KafkaDirectory(_)
@@ -108,6 +121,10 @@ impl StartError {
                     dir.display()
                 ));
             }
+            StartError::NoMetadata {
+                metadata_dir,
+                trace,
+            } => return Some(where_metadata_is(metadata_dir, trace)),
             StartError::Quorum(error) => return error.advice(),
             _ => return None,
         };
@@ -119,6 +136,23 @@ impl StartError {
                 path.display()
             )
         })
+    }
+}
+
+fn where_metadata_is(metadata_dir: &Path, trace: &Trace) -> String {
+    let (place, dir) = (metadata_dir.display(), trace.dir.display());
+    match &trace.what {
+        _ if trace.is_metadata() => format!(
+            "log.dirs may be in another order than before: name {dir} first, or set \
+             metadata.log.dir={dir}; for a new cluster empty every directory, {dir} too"
+        ),
+        What::Unknown(_) => {
+            "make it work, or take it out of log.dirs if it is to hold nothing".to_owned()
+        }
+        _ => format!(
+            "put back what was in {place} (is its file system mounted?), or the log.dirs or \
+             metadata.log.dir of before; for a new cluster empty every directory, {dir} too"
+        ),
     }
 }
 

@@ -126,6 +126,13 @@ pub async fn take_over(
     Ok(())
 }
 
+/// Whether Kafka has kept its metadata in `dir`.
+pub fn is_there(disk: &dyn Disk, dir: &Path) -> bool {
+    let entries = disk.list(dir).unwrap_or_default();
+    let mut names = entries.iter().filter(|e| !e.is_dir).map(|e| &e.name);
+    names.any(|name| checkpoint_of(name).is_some() || segment_of(name).is_some())
+}
+
 /// Kafka's metadata as its files have it; `None`: there is none.
 fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<KafkaMetadata>, KafkaDirectoryError> {
     let failed = |path: &Path| {

@@ -26,7 +26,7 @@ use crate::machine::broker_sessions::{HEARTBEAT_INTERVAL, SessionRule};
 use crate::metadata::BrokerEpoch;
 use crate::metadata::planners::RegisterBroker;
 use crate::peer::{Address, ControllerChannel, is_gone};
-use crate::quorum::QuorumError;
+use crate::quorum::{QuorumError, Waiting};
 use crate::types::{ErrorCode, Offset};
 
 /// How soon a fenced broker asks again.
@@ -55,6 +55,7 @@ impl Lifecycle {
         channel: Arc<ControllerChannel>,
         request: RegisterBroker,
         stopping: &watch::Receiver<bool>,
+        waiting: &Waiting,
     ) -> Result<(Lifecycle, BrokerEpoch), StartError> {
         let isr = ControllerIsr {
             broker_id: node.broker_id,
@@ -68,17 +69,23 @@ impl Lifecycle {
         let quorum = &node.config().broker.quorum;
         let time_ms = quorum.initial_broker_registration_timeout_ms.max(1);
         let time = Duration::from_millis(time_ms as u64);
-        let epoch = tokio::time::timeout(time, register(&channel, &request, time)).await;
+        let epoch = tokio::time::timeout(time, register(&channel, &request, time, waiting)).await;
         let epoch = epoch.map_err(|_| {
             StartError::Refused(format!("it was not registered within {time_ms} ms"))
         })??;
         // However long it takes to catch up: as in Kafka the time-out is for the registration.
-        serve(node, &channel, epoch, time).await;
+        serve(node, &channel, epoch, time, waiting).await;
         let lifecycle = Lifecycle {
             channel: channel.clone(),
             epoch: Arc::new(AtomicI64::new(epoch.0)),
         };
-        let beats = beat(node.clone(), channel, request, lifecycle.epoch.clone());
+        let beats = beat(
+            node.clone(),
+            channel,
+            request,
+            lifecycle.epoch.clone(),
+            waiting.clone(),
+        );
         drop(tasks::spawn(until(stopping.clone(), beats)));
         Ok((lifecycle, epoch))
     }
@@ -162,7 +169,9 @@ async fn register(
     channel: &ControllerChannel,
     request: &RegisterBroker,
     time: Duration,
+    waiting: &Waiting,
 ) -> Result<BrokerEpoch, StartError> {
+    waiting.waits_for("its registration with the active controller");
     loop {
         match register_broker(channel, request, time).await {
             Ok(epoch) => return Ok(epoch),
@@ -175,6 +184,7 @@ async fn register(
             Err(LifecycleError::Refused(
                 error @ (ErrorCode::UnsupportedVersion | ErrorCode::InvalidRegistration),
             )) => return Err(StartError::Refused(error.name().to_owned())),
+            Err(error) if waiting.because(&error.to_string()) => {}
             Err(error) => tracing::info!("not registered yet: {error}"),
         }
         tokio::time::sleep(SOON * 5).await;
@@ -182,18 +192,29 @@ async fn register(
 }
 
 /// Catches up and beats until it is unfenced.
-async fn serve(node: &Node, channel: &ControllerChannel, epoch: BrokerEpoch, time: Duration) {
+async fn serve(
+    node: &Node,
+    channel: &ControllerChannel,
+    epoch: BrokerEpoch,
+    time: Duration,
+    waiting: &Waiting,
+) {
+    waiting.waits_for("the metadata that the other brokers have");
     // Partitions are led from the change of the metadata on that follows.
     node.partitions.surroundings().set_broker_epoch(epoch);
     // It is unfenced once it has seen that entry.
     node.partitions.wait_applied(Offset(epoch.0)).await;
+    waiting.waits_for("the active controller to unfence it");
     let ask = || heartbeat(node, channel, epoch, false, time);
-    until_unfenced(ask, || node.unfenced_here()).await;
+    until_unfenced(ask, || node.unfenced_here(), waiting).await;
 }
 
 /// Beats until the controller says that it is unfenced, and that is `known` here.
-async fn until_unfenced<B, K>(mut ask: impl FnMut() -> B, mut known: impl FnMut() -> K)
-where
+async fn until_unfenced<B, K>(
+    mut ask: impl FnMut() -> B,
+    mut known: impl FnMut() -> K,
+    waiting: &Waiting,
+) where
     B: Future<Output = Result<Beat, LifecycleError>>,
     K: Future<Output = ()>,
 {
@@ -205,8 +226,11 @@ where
                     return;
                 }
             }
-            Ok(_) => {}
-            Err(error) => tracing::debug!("heartbeat: {error}"),
+            Ok(_) => _ = waiting.because("it answers that this broker is still fenced"),
+            Err(error) => {
+                tracing::debug!("heartbeat: {error}");
+                waiting.because(&error.to_string());
+            }
         }
         tokio::time::sleep(SOON).await;
     }
@@ -217,6 +241,7 @@ async fn beat(
     channel: Arc<ControllerChannel>,
     request: RegisterBroker,
     epoch: Arc<AtomicI64>,
+    waiting: Waiting,
 ) {
     let interval = heartbeat_interval(&node.config());
     let mut next = node.clock.monotonic() + interval;
@@ -245,10 +270,10 @@ async fn beat(
                     ..request.clone()
                 };
                 let time = Duration::from_secs(10);
-                match register(&channel, &again, time).await {
+                match register(&channel, &again, time, &waiting).await {
                     Ok(new) => {
                         epoch.store(new.0, Ordering::SeqCst);
-                        serve(&node, &channel, new, time).await;
+                        serve(&node, &channel, new, time, &waiting).await;
                     }
                     Err(error) => tracing::warn!("not registered again: {error}"),
                 }
@@ -349,7 +374,11 @@ mod tests {
                 std::future::pending::<()>().await;
             }
         };
-        let ends = tokio::time::timeout(Duration::from_secs(10), until_unfenced(ask, known));
+        let waiting = Waiting::default();
+        let ends = tokio::time::timeout(
+            Duration::from_secs(10),
+            until_unfenced(ask, known, &waiting),
+        );
         ends.await.expect("it beats until it knows");
         assert_eq!(beats.get(), answers.len());
     }

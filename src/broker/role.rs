@@ -7,7 +7,7 @@ use super::storage::Storage;
 use super::{StartError, registration};
 use crate::config::{NodeConfig, parse_voter};
 use crate::peer::Address;
-use crate::quorum::{Endpoint, NoTransport, PeerTransport, Quorum, QuorumConfig};
+use crate::quorum::{Endpoint, NoTransport, PeerTransport, Quorum, QuorumConfig, Waiting};
 use crate::types::BrokerId;
 
 /// The leader of the quorum speaks so many times within `controller.quorum.fetch.timeout.ms`.
@@ -89,10 +89,12 @@ impl Role {
         storage: &Storage,
         endpoint: &Arc<Endpoint>,
         min_insync_replicas: i32,
+        waiting: &Waiting,
     ) -> Result<Arc<Quorum>, StartError> {
         let alone = QuorumConfig {
             min_insync_replicas,
             directory_id: storage.metadata_directory_id,
+            earlier: storage.earlier.as_ref().map(ToString::to_string),
             ..QuorumConfig::single(node_id, storage.cluster_id.clone())
         };
         let store = storage.metadata.clone();
@@ -114,7 +116,8 @@ impl Role {
                     heartbeat_interval_ms: *heartbeat_interval_ms,
                     ..alone
                 };
-                Ok(Quorum::start_voter(config, store, endpoint, &transport).await?)
+                let started = Quorum::start_voter(config, store, endpoint, &transport, waiting);
+                Ok(started.await?)
             }
             (
                 Role::Dynamic {
@@ -132,12 +135,15 @@ impl Role {
                     heartbeat_interval_ms: *heartbeat_interval_ms,
                     ..alone
                 };
-                Ok(Quorum::start_voter(config, store, endpoint, &transport).await?)
+                let started = Quorum::start_voter(config, store, endpoint, &transport, waiting);
+                Ok(started.await?)
             }
             (Role::Observer { controllers }, _) => {
                 let cluster_id = storage.cluster_id.clone();
                 let controllers = controllers.clone();
-                Ok(Quorum::observe(node_id, cluster_id, controllers, &transport).await?)
+                let observed =
+                    Quorum::observe(node_id, cluster_id, controllers, &transport, waiting);
+                Ok(observed.await?)
             }
             (_, None) => unreachable!("a controller has a store"),
         }

@@ -15,6 +15,7 @@ use super::directories;
 use super::elections::start_elections;
 use super::kafka_directory;
 use super::lifecycle::{Lifecycle, start_controller};
+use super::monitor::{self, Monitor, Phase, Served};
 use super::registration::{end_points, register, registration, unfence};
 use super::role::Role;
 use super::storage;
@@ -27,7 +28,7 @@ use crate::host::{Clock, Host, limits, tasks};
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
 use crate::peer::{BrokerChannels, ControllerChannel, LocalController};
-use crate::quorum::{Endpoint, Quorum, QuorumError};
+use crate::quorum::{Endpoint, Quorum, QuorumError, Waiting};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
@@ -47,6 +48,8 @@ pub struct Broker {
     lifecycle: Option<Lifecycle>,
     /// How many log directories work.
     working_dirs: watch::Receiver<usize>,
+    monitor: Arc<Monitor>,
+    served: Option<Served>,
 }
 
 /// What a node that is ready has to tell.
@@ -60,6 +63,8 @@ pub struct Ready {
     pub follows: bool,
     pub log_dirs: Vec<String>,
     pub partitions: usize,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Broker {
@@ -72,24 +77,51 @@ impl Broker {
         host: Host,
         config: NodeConfig,
     ) -> Result<(Broker, Ready), StartError> {
+        let waiting = Waiting::default();
+        tokio::select! {
+            started = Broker::start_all(host, config, &waiting) => started,
+            never = waiting.say() => match never {},
+        }
+    }
+
+    async fn start_all(
+        host: Host,
+        config: NodeConfig,
+        waiting: &Waiting,
+    ) -> Result<(Broker, Ready), StartError> {
         let role = Role::of(&config)?;
         let is_broker = config.broker.is_broker();
         let node_id = BrokerId(config.broker.identity.node_id);
         let file_handles_max = limits::raise_file_handles();
         let (bound, controller_bound) = bind_all(&config, &role).await?;
+        let monitor = Arc::new(Monitor::default());
+        let served = monitor::serve(&config, &monitor).await?;
+        *monitor.traffic.lock() = [&bound, &controller_bound]
+            .iter()
+            .flat_map(|listeners| {
+                listeners
+                    .sockets
+                    .iter()
+                    .map(|socket| socket.traffic().clone())
+            })
+            .collect();
         let storage = storage::open(&host, &config, node_id, file_handles_max)?;
         let Host { disk, clock, .. } = host;
+        let _ = monitor.log_dirs.set(storage.log_dirs.clone());
+        monitor.enter(Phase::Forming);
         let (stop, stopping) = watch::channel(false);
         let endpoint = Endpoint::new(node_id);
         let pipeline = Pipeline::new(endpoint.clone(), clock.clone());
         let connections_max = storage::connections_max(file_handles_max);
         let settings = listener_settings(&config, connections_max, &stopping);
+        monitor.budgets.lock().push(settings.budget.clone());
         // Nodes that are to form a cluster speak to one another before there is one.
         let mut listeners = listen(&pipeline, controller_bound.sockets, &settings);
         let min_insync_replicas = config.topic_defaults.min_insync_replicas;
         let quorum = role
-            .start_quorum(node_id, &storage, &endpoint, min_insync_replicas)
+            .start_quorum(node_id, &storage, &endpoint, min_insync_replicas, waiting)
             .await?;
+        waiting.waits_for("its log directories");
         storage::format_new(&storage.log_dirs, &config, &quorum)?;
         if storage.metadata.is_some() {
             kafka_directory::take_over(&*disk, &storage.kafka_metadata, node_id, &quorum).await?;
@@ -133,6 +165,7 @@ impl Broker {
             brokers: &peers.brokers,
         };
         let coordinators = services.coordinators(groups);
+        monitor.enter(Phase::Recovering);
         let loaded = {
             let (partitions, config) = (partitions.clone(), config.load_full());
             let image = first.image.clone();
@@ -153,9 +186,12 @@ impl Broker {
             coordinators,
             peers,
         );
+        monitor.watch(&node);
+        monitor.enter(Phase::Registering);
         let has_crashed = clean_stop == BrokerEpoch::NONE;
         let background =
             Background::start(&node, first.image, changes, rolled, &stopping, has_crashed);
+        let _ = monitor.cleaner.set(background.cleaner.clone());
         pipeline.serve(&node);
         if node.quorum.has_other_nodes() {
             start_controller(&node, &stopping);
@@ -167,7 +203,8 @@ impl Broker {
         if is_broker {
             let request = registration(&node, advertised.clone(), clean_stop);
             if node.quorum.has_other_nodes() {
-                let started = Lifecycle::start(&node, lifecycle_channel, request, &stopping);
+                let channel = lifecycle_channel;
+                let started = Lifecycle::start(&node, channel, request, &stopping, waiting);
                 let (alive, registered) = started.await?;
                 (lifecycle, epoch) = (Some(alive), registered);
             } else {
@@ -177,6 +214,7 @@ impl Broker {
             directories::start(&node, lifecycle.is_some(), &storage.working, &stopping);
         }
         let settings = listener_settings(&node.config(), connections_max, &stopping);
+        monitor.budgets.lock().push(settings.budget.clone());
         let bound_addresses = bound.addresses.clone();
         listeners.extend(listen(&pipeline, bound.sockets, &settings));
         let ready = Ready {
@@ -190,7 +228,9 @@ impl Broker {
             follows: node.config().tells_the_way(),
             log_dirs: node.config().broker.log_dirs().to_vec(),
             partitions: node.partitions.all().len(),
+            metrics: served.as_ref().map(|served| served.address),
         };
+        monitor.enter(Phase::Running);
         Ok((
             Broker {
                 node,
@@ -200,6 +240,8 @@ impl Broker {
                 background,
                 lifecycle,
                 working_dirs: storage.working,
+                monitor,
+                served,
             },
             ready,
         ))
@@ -218,8 +260,10 @@ impl Broker {
     /// Stops cleanly: the next start scans nothing.
     pub async fn stop(self) {
         if let Some(lifecycle) = &self.lifecycle {
+            self.monitor.enter(Phase::HandingOver);
             lifecycle.shut_down(&self.node).await;
         }
+        self.monitor.enter(Phase::Stopping);
         self.stop.send_replace(true);
         for listener in self.listeners {
             let _ = listener.await;
@@ -240,6 +284,9 @@ impl Broker {
             tracing::error!("closing the log directories failed: {error}");
         }
         self.node.quorum.shutdown().await;
+        if let Some(served) = self.served {
+            served.end().await;
+        }
     }
 }
 
@@ -375,7 +422,7 @@ async fn bind_some(
 }
 
 /// The addresses to bind for a listener, IPv4 first.
-async fn resolve(listener: &Listener) -> Result<Vec<SocketAddr>, StartError> {
+pub(super) async fn resolve(listener: &Listener) -> Result<Vec<SocketAddr>, StartError> {
     if listener.host.is_empty() {
         let any: IpAddr = if limits::has_ipv6() {
             [0u16; 8].into()

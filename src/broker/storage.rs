@@ -1,8 +1,10 @@
 //! The directories of a node: locked, formatted when new, refused when they belong to another.
 //!
 //! A log directory that cannot be used is offline from the start, and the others serve, as long as
-//! it is not the one that holds the metadata and one other works.
+//! it is not the one that holds the metadata and one other works. A node whose metadata is gone
+//! does not begin anew beside its old data (`earlier`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,16 +12,19 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::StartError;
+use super::directory_ids::known_before;
+use super::earlier::{self, Earlier, Trace};
+use super::role::Role;
 use crate::config::NodeConfig;
 use crate::host::{Host, KeyValue, random};
 use crate::log::{FileCache, LogDir, LogDirError, MetaProperties};
-use crate::quorum::Quorum;
-use crate::types::{BrokerId, with_causes};
+use crate::quorum::{self, Quorum};
+use crate::types::{BrokerId, base64_uuid, with_causes};
 
 /// The part of a log directory that holds the metadata: Kafka's own, and this node's within it.
 /// Kafka leaves entries that it does not know alone.
-const KAFKA_METADATA_DIR: &str = "__cluster_metadata-0";
-const METADATA_DIR: &str = "klamm";
+pub(super) const KAFKA_METADATA_DIR: &str = "__cluster_metadata-0";
+pub(super) const METADATA_DIR: &str = "klamm";
 
 /// Which part of the process's file handles segment files may take.
 const FILE_SHARE: usize = 4;
@@ -28,8 +33,9 @@ const FILE_SHARE: usize = 4;
 /// takes some microseconds.
 const OPEN_FILES_MAX: usize = 768;
 
-/// Handles that are neither segment files nor connections: the store, locks, checkpoints, timers.
-const OTHER_HANDLES: usize = 64;
+/// Handles that are neither segment files nor connections of clients: the store, locks,
+/// checkpoints, timers, and up to 32 connections of those who ask for metrics.
+const OTHER_HANDLES: usize = 96;
 
 /// How many connections leave handles for the files: without one to open a file with, a log
 /// directory could not work.
@@ -47,6 +53,8 @@ pub struct Storage {
     pub kafka_metadata: PathBuf,
     /// The id of the directory that holds the metadata, if it has one.
     pub metadata_directory_id: Option<Uuid>,
+    /// The store is empty, and this shows that it was not always.
+    pub earlier: Option<Trace>,
     /// What the directories say about whose they are; for new ones what the configuration says.
     pub cluster_id: Option<String>,
     /// How many log directories work.
@@ -60,6 +68,15 @@ pub fn open(
     node_id: BrokerId,
     file_handles_max: usize,
 ) -> Result<Storage, StartError> {
+    check_distinct(host, config)?;
+    let role = Role::of(config)?;
+    let kafka_metadata = metadata_dir(config).join(KAFKA_METADATA_DIR);
+    let metadata_path = kafka_metadata.join(METADATA_DIR);
+    let mut earlier = None;
+    let is_there = host.disk.exists(&metadata_path);
+    if !is_there {
+        earlier = look_for_earlier(host, config, node_id, &role)?;
+    }
     let open_files_max = OPEN_FILES_MAX.min(file_handles_max / FILE_SHARE);
     let files = Arc::new(FileCache::new(open_files_max));
     let mut log_dirs = Vec::new();
@@ -94,8 +111,6 @@ pub fn open(
         return Err(error.into());
     }
     check_wanted(config, &cluster_id)?;
-    let kafka_metadata = metadata_dir.join(KAFKA_METADATA_DIR);
-    let metadata_path = kafka_metadata.join(METADATA_DIR);
     let mut working = log_dirs.iter().filter(|dir| works(dir));
     let of_metadata = working.find(|dir| dir.path() == metadata_dir);
     let meta = of_metadata.map(|dir| dir.meta_properties()).transpose()?;
@@ -106,7 +121,12 @@ pub fn open(
     };
     let metadata: Option<Arc<dyn KeyValue>> = if config.broker.is_controller() {
         host.disk.create_dir_all(&metadata_path).map_err(store)?;
-        Some((host.open_key_value)(&metadata_path).map_err(store)?)
+        let opened = (host.open_key_value)(&metadata_path).map_err(store)?;
+        // A crash at the first start leaves one that is empty.
+        if is_there && !quorum::is_formatted(&*opened)? {
+            earlier = look_for_earlier(host, config, node_id, &role)?;
+        }
+        Some(opened)
     } else {
         None
     };
@@ -116,10 +136,46 @@ pub fn open(
         metadata,
         kafka_metadata,
         metadata_directory_id,
+        earlier,
         cluster_id: cluster_id
             .map(|(_, cluster_id)| cluster_id)
             .or(config.cluster_id().map(|(wanted, _)| wanted.to_owned())),
     })
+}
+
+/// Links may lead two entries of `log.dirs` to one directory.
+fn check_distinct(host: &Host, config: &NodeConfig) -> Result<(), StartError> {
+    let mut before: BTreeMap<PathBuf, &Path> = BTreeMap::new();
+    for path in config.broker.log_dirs().iter().map(Path::new) {
+        let Ok(real) = host.disk.real_path(path) else {
+            continue;
+        };
+        if let Some(other) = before.insert(real, path) {
+            return Err(StartError::SameLogDir {
+                dir: path.to_owned(),
+                other: other.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// For a node whose store is empty.
+fn look_for_earlier(
+    host: &Host,
+    config: &NodeConfig,
+    node_id: BrokerId,
+    role: &Role,
+) -> Result<Option<Trace>, StartError> {
+    let metadata_dir = metadata_dir(config);
+    match earlier::look(&*host.disk, config, node_id, role, metadata_dir) {
+        Earlier::Nothing => Ok(None),
+        Earlier::LeftToOthers(trace) => Ok(Some(trace)),
+        Earlier::Refused(trace) => Err(StartError::NoMetadata {
+            metadata_dir: metadata_dir.to_owned(),
+            trace,
+        }),
+    }
 }
 
 /// The directory, and what it says of itself.
@@ -160,35 +216,59 @@ pub fn format_new(
     config: &NodeConfig,
     quorum: &Quorum,
 ) -> Result<(), LogDirError> {
-    for dir in log_dirs.iter().filter(|dir| works(dir)) {
-        let has_metadata = dir.path() == metadata_dir(config);
-        let directory_id = match has_metadata && !quorum.directory_id().is_nil() {
-            true => quorum.directory_id(),
-            false => random::uuid(),
+    let without_id = log_dirs
+        .iter()
+        .filter(|dir| works(dir) && dir.id().is_none());
+    let is_of_voter =
+        |dir: &LogDir| dir.path() == metadata_dir(config) && !quorum.directory_id().is_nil();
+    let logs = without_id.clone().map(|dir| match is_of_voter(dir) {
+        true => Vec::new(),
+        // One that cannot be read fails when it is loaded.
+        false => dir.contents().unwrap_or_default().partitions,
+    });
+    let logs: Vec<_> = logs.collect();
+    let present = log_dirs.iter().filter_map(|dir| dir.id());
+    let present = present.chain([quorum.directory_id()]).collect();
+    let known = known_before(&quorum.image(), quorum.node_id(), &present, &logs);
+    for (dir, known) in without_id.zip(known) {
+        let formatted = match (is_of_voter(dir), known) {
+            (true, _) => format(dir, quorum, quorum.directory_id(), false),
+            (false, Some(id)) => format(dir, quorum, id, true),
+            (false, None) => format(dir, quorum, random::uuid(), false),
         };
-        let Err(error) = format_if_new(dir, quorum, directory_id) else {
+        let Err(error) = formatted else {
             continue;
         };
         dir.fail(&with_causes(&error));
-        if has_metadata || !log_dirs.iter().any(works) {
+        if dir.path() == metadata_dir(config) || !log_dirs.iter().any(works) {
             return Err(error);
         }
     }
     Ok(())
 }
 
-fn format_if_new(dir: &LogDir, quorum: &Quorum, directory_id: Uuid) -> Result<(), LogDirError> {
-    // Kafka wrote none before directories had ids.
-    let meta = dir.meta_properties()?;
-    if meta.is_some_and(|meta| meta.directory_id.is_some()) {
-        return Ok(());
-    }
-    dir.format(&MetaProperties {
+fn format(
+    dir: &LogDir,
+    quorum: &Quorum,
+    directory_id: Uuid,
+    is_known: bool,
+) -> Result<(), LogDirError> {
+    let meta = MetaProperties {
         cluster_id: quorum.cluster_id().to_string(),
         node_id: quorum.node_id(),
         directory_id: Some(directory_id),
-    })?;
-    tracing::info!(dir = %dir.path().display(), "formatted");
+    };
+    let (path, id) = (dir.path().display(), base64_uuid(directory_id));
+    if is_known {
+        dir.format_again(&meta)?;
+        tracing::warn!(
+            dir = %path, %id,
+            "meta.properties had no directory.id: it has its old one again, by its partitions"
+        );
+    } else {
+        dir.format(&meta)?;
+        tracing::info!(dir = %path, "formatted");
+    }
     Ok(())
 }
 
@@ -256,6 +336,7 @@ fn check_wanted(config: &NodeConfig, found: &Option<(PathBuf, String)>) -> Resul
 mod tests {
     use super::*;
     use crate::config::{Sources, environment_properties};
+    use crate::quorum::{NoTransport, QuorumConfig};
 
     fn opened(dir: &Path, cluster_id: &str) -> Result<Storage, StartError> {
         let log_dirs = dir.to_string_lossy();
@@ -331,13 +412,25 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_directory_that_cannot_be_used_is_offline_unless_it_has_to_work() {
+    #[tokio::test]
+    async fn a_directory_that_cannot_be_used_is_offline_unless_it_has_to_work() {
         let temporary = tempfile::tempdir().unwrap();
         let [good, file, other] = ["good", "file", "other"].map(|n| temporary.path().join(n));
         let mode = crate::host::OpenMode::Create;
         Host::real().disk.open(&file, mode).unwrap();
         let open = |dirs: &[&Path]| open(&Host::real(), &config_of(dirs), BrokerId(1), 1024);
+        // A new node wants them all.
+        let error = open(&[&good, &file, &other]).err().unwrap();
+        assert!(matches!(error, StartError::NoMetadata { .. }), "{error}");
+        let storage = open(&[&good, &other]).unwrap();
+        let metadata = storage.metadata.clone().unwrap();
+        drop(storage);
+        let config = QuorumConfig::single(BrokerId(1), None);
+        Quorum::start(config, metadata, Arc::new(NoTransport))
+            .await
+            .unwrap()
+            .shutdown()
+            .await;
         let storage = open(&[&good, &file, &other]).unwrap();
         let reasons = storage.log_dirs.iter().map(|dir| dir.offline_reason());
         let reasons: Vec<_> = reasons.collect();
@@ -347,7 +440,7 @@ mod tests {
         assert_eq!(*storage.working.borrow(), 1);
         drop(storage);
         // The first one has the metadata.
-        let error = open(&[&file, &good]).err().unwrap();
+        let error = open(&[&file, &other]).err().unwrap();
         assert!(matches!(error, StartError::LogDir(_)), "{error}");
         let error = open(&[&file]).err().unwrap();
         assert!(matches!(error, StartError::LogDir(_)), "{error}");

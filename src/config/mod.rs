@@ -64,7 +64,7 @@ pub use source::{ConfigSource, ConfigValue, ONE_REPLICA, Overrides, SINGLE_NODE,
 pub use table::Table;
 pub use throttle::ThrottleConfig;
 pub use topic::TopicConfig;
-pub use valid::{Invalid, Valid};
+pub use valid::{Invalid, Valid, host_and_port};
 pub use value::{FromValue, Value};
 pub use words::{
     CleanupPolicies, CompressionType, ShareAutoOffsetReset, ShareIsolationLevel, ThrottledReplicas,

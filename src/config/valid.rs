@@ -3,7 +3,7 @@
 //! The text of a rule (`Display`) is how Kafka's documents print it; a test holds every row
 //! against Kafka's own list.
 
-use super::Value;
+use super::{Value, split_host_port};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Valid {
@@ -20,6 +20,8 @@ pub enum Valid {
     NonEmptyList,
     NonEmptyText,
     NonNullText,
+    /// `host:port`, where the host may be empty; or nothing.
+    HostAndPort,
     /// `*`, or `partition:broker` pairs.
     ThrottledReplicas,
     /// `earliest`, `latest`, or `by_duration:` and an ISO 8601 duration.
@@ -42,6 +44,9 @@ impl Valid {
             (Valid::NonEmptyText, Value::Text(text)) => text
                 .is_empty()
                 .then(|| "String must be non-empty".to_owned()),
+            (Valid::HostAndPort, Value::Text(text)) => (!text.is_empty()
+                && host_and_port(text).is_none())
+            .then(|| "String must be host:port".to_owned()),
             (Valid::OneOf(allowed), Value::Text(text)) => (!allowed.contains(&text.as_str()))
                 .then(|| format!("String must be one of: {}", allowed.join(", "))),
             (Valid::OneOfIgnoreCase(allowed), Value::Text(text)) => {
@@ -117,6 +122,12 @@ impl Valid {
     }
 }
 
+/// The host, without brackets, and the port.
+pub fn host_and_port(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = split_host_port(text)?;
+    Some((host, port.parse().ok()?))
+}
+
 const THROTTLED_REPLICAS: &str = "[partitionId]:[brokerId],[partitionId]:[brokerId],...";
 
 fn throttled_replicas(items: &[String]) -> bool {
@@ -150,6 +161,7 @@ impl std::fmt::Display for Valid {
             Valid::NonEmptyList => f.write_str("non-empty list"),
             Valid::NonEmptyText => f.write_str("non-empty string"),
             Valid::NonNullText => f.write_str("non-null string"),
+            Valid::HostAndPort => f.write_str("host:port"),
             Valid::ThrottledReplicas => f.write_str(THROTTLED_REPLICAS),
             Valid::ShareOffsetReset => f.write_str("[latest, earliest, by_duration:PnDTnHnMn.nS]"),
         }

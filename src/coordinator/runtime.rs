@@ -48,6 +48,14 @@ enum State<M> {
     Resigned,
 }
 
+/// How many coordinators of this broker are in which state.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Coordinators {
+    pub active: usize,
+    pub loading: usize,
+    pub failed: usize,
+}
+
 struct Partition<M: Machine> {
     index: i32,
     leader_epoch: LeaderEpoch,
@@ -178,6 +186,24 @@ impl<M: Machine, L: CoordinatorLog> Runtime<M, L> {
     /// The partitions whose coordinators are here, loaded or not.
     pub fn led_partitions(&self) -> Vec<i32> {
         self.partitions.read().keys().copied().collect()
+    }
+
+    /// Shows `look` the machine of every partition that is loaded, each under its lock.
+    pub fn survey(&self, mut look: impl FnMut(&M)) -> Coordinators {
+        let slots: Vec<_> = self.partitions.read().values().cloned().collect();
+        let mut seen = Coordinators::default();
+        for slot in slots {
+            match &slot.inner.lock().state {
+                State::Active(machine) => {
+                    seen.active += 1;
+                    look(machine);
+                }
+                State::Loading => seen.loading += 1,
+                State::Failed => seen.failed += 1,
+                State::Resigned => {}
+            }
+        }
+        seen
     }
 
     fn find(&self, partition: i32) -> Option<Arc<Partition<M>>> {

@@ -231,6 +231,7 @@ pub(super) fn of_append(error: &AppendError) -> ErrorCode {
             LogError::Offline { .. }
             | LogError::Full { .. }
             | LogError::Io { .. }
+            | LogError::NoDirectory { .. }
             | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
         AppendError::Storage(LogError::Closed { .. }) | AppendError::Fenced { .. } => {

@@ -26,6 +26,19 @@ impl SystemClock {
     }
 }
 
+/// Measures how long something takes, where nothing depends on it.
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
 impl Default for SystemClock {
     fn default() -> Self {
         SystemClock::new()

@@ -36,7 +36,18 @@ pub struct Space {
 pub struct Entry {
     pub name: String,
     pub is_dir: bool,
+    /// Of a file.
     pub len: u64,
+}
+
+/// What is at a path, links followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    Nothing,
+    Dir,
+    /// A file, or anything else that is no directory.
+    File,
+    LinkToNothing,
 }
 
 /// Held while this process owns a directory; released when dropped.
@@ -46,10 +57,25 @@ pub trait DirLock: Send + Sync {}
 pub trait Disk: Send + Sync {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
 
-    /// The entries of `dir`, sorted by name. Names that are not UTF-8 are left out.
+    /// The entries of `dir`, sorted by name; a link is what it leads to, if that is there. Names
+    /// that are not UTF-8 are left out.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
 
     fn exists(&self, path: &Path) -> bool;
+
+    fn kind(&self, path: &Path) -> PathKind {
+        match (self.exists(path), self.list(path)) {
+            (false, _) => PathKind::Nothing,
+            (true, Ok(_)) => PathKind::Dir,
+            (true, Err(_)) => PathKind::File,
+        }
+    }
+
+    /// `path` without links. On a disk that has none it is `path`.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()>;
@@ -197,8 +223,19 @@ mod real {
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
+                let file_type = entry.file_type()?;
+                // One that is damaged is not to hide the others.
+                if file_type.is_dir() {
+                    let (is_dir, len) = (true, 0);
+                    entries.push(Entry { name, is_dir, len });
+                    continue;
+                }
+                let target = match file_type.is_symlink() {
+                    true => fs::metadata(entry.path()).ok(),
+                    false => None,
+                };
                 // A file may be deleted between the listing and the look at it.
-                match entry.metadata() {
+                match target.map_or_else(|| entry.metadata(), Ok) {
                     Ok(meta) => {
                         entries.push(Entry {
                             name,
@@ -216,6 +253,19 @@ mod real {
 
         fn exists(&self, path: &Path) -> bool {
             path.exists()
+        }
+
+        fn kind(&self, path: &Path) -> PathKind {
+            match fs::metadata(path) {
+                Ok(meta) if meta.is_dir() => PathKind::Dir,
+                Ok(_) => PathKind::File,
+                Err(_) if path.is_symlink() => PathKind::LinkToNothing,
+                Err(_) => PathKind::Nothing,
+            }
+        }
+
+        fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+            fs::canonicalize(path)
         }
 
         fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
@@ -372,6 +422,32 @@ mod tests {
         RealDisk.replace(&path, b"second").unwrap();
         assert_eq!(RealDisk.read(&path).unwrap(), b"second");
         assert_eq!(RealDisk.list(dir.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_link_is_what_it_leads_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        RealDisk.create_dir_all(&at("dir")).unwrap();
+        RealDisk.replace(&at("file"), b"12345").unwrap();
+        for target in ["dir", "file", "nothing"] {
+            let link = format!("to-{target}");
+            std::os::unix::fs::symlink(at(target), at(&link)).unwrap();
+        }
+        let entries = RealDisk.list(dir.path()).unwrap();
+        let dirs = entries.iter().filter(|entry| entry.is_dir);
+        let dirs: Vec<&str> = dirs.map(|entry| &*entry.name).collect();
+        assert_eq!(dirs, ["dir", "to-dir"]);
+        let file = entries.iter().find(|entry| entry.name == "to-file");
+        assert_eq!(file.unwrap().len, 5);
+        assert!(entries.iter().any(|entry| entry.name == "to-nothing"));
+        let kind = |name: &str| RealDisk.kind(&at(name));
+        assert_eq!(kind("to-dir"), PathKind::Dir);
+        assert_eq!(kind("to-file"), PathKind::File);
+        assert_eq!(kind("to-nothing"), PathKind::LinkToNothing);
+        assert_eq!(kind("nothing"), PathKind::Nothing);
+        let real = |name: &str| RealDisk.real_path(&at(name)).unwrap();
+        assert_eq!(real("to-dir"), real("dir"));
     }
 
     #[test]

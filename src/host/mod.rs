@@ -10,6 +10,7 @@ pub mod key_value;
 pub mod limits;
 pub mod log_levels;
 pub mod network;
+pub mod process;
 pub mod random;
 #[cfg(test)]
 pub mod simulated;
@@ -21,8 +22,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use clock::{Clock, SystemClock};
-pub use disk::{Disk, File, OpenMode, RealDisk, Space, read_given};
+pub use clock::{Clock, Stopwatch, SystemClock};
+pub use disk::{Disk, File, OpenMode, PathKind, RealDisk, Space, read_given};
 pub use in_parallel::in_parallel;
 pub use key_value::{KeyValue, SledKeyValue};
 pub use stream::{Listener, Stream};

@@ -4,12 +4,14 @@
 //! 2. A log that fails is left alone for a while, twice as long each time up to an hour, and said
 //!    so. The others do not notice.
 //! 3. Logs that have not changed cost one look at memory.
+//! 4. A log that is gone, or is not to be compacted any more, is not counted among the failed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::metrics::Counter;
 use crate::types::{Offset, TimestampMs, TopicPartition};
 
 pub use super::clean::Cleaned;
@@ -46,6 +48,10 @@ struct State {
 #[derive(Default)]
 pub struct Cleaner {
     state: Mutex<State>,
+    pub runs: Counter,
+    pub failures: Counter,
+    pub read_bytes: Counter,
+    pub written_bytes: Counter,
 }
 
 /// Held while a log is compacted: a panic lets it go too.
@@ -56,6 +62,9 @@ struct Claim<'a> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.cleaner.failures.increment();
+        }
         let mut state = self.cleaner.state.lock();
         state.in_progress.remove(&self.topic_partition);
     }
@@ -91,11 +100,18 @@ impl Cleaner {
             Ok(cleaned)
         });
         match &result {
+            Ok(cleaned) => {
+                self.runs.increment();
+                self.read_bytes.add(cleaned.read_bytes);
+                self.written_bytes.add(cleaned.written_bytes);
+                self.state.lock().failed.remove(&claim.topic_partition);
+            }
             // Stopped or deleted meanwhile: nobody's fault.
-            Ok(_) | Err(LogError::Closed { .. } | LogError::Offline { .. }) => {
+            Err(LogError::Closed { .. } | LogError::Offline { .. }) => {
                 self.state.lock().failed.remove(&claim.topic_partition);
             }
             Err(error) => {
+                self.failures.increment();
                 tracing::error!(
                     topic_partition = %claim.topic_partition,
                     retry_ms = retry_ms(before + 1),
@@ -109,7 +125,15 @@ impl Cleaner {
 
     /// How many logs could not be compacted and wait for another try.
     pub fn failed_count(&self) -> usize {
-        self.state.lock().failed.len()
+        let State {
+            in_progress,
+            failed,
+        } = &*self.state.lock();
+        // Its first try is not a failure yet.
+        let waits = |(log, failure): &(&TopicPartition, &Failure)| {
+            failure.count > 1 || !in_progress.contains(*log)
+        };
+        failed.iter().filter(waits).count()
     }
 
     fn dirtiest(
@@ -118,8 +142,12 @@ impl Cleaner {
         now: TimestampMs,
     ) -> Option<(Arc<Log>, Cleanable)> {
         let mut dirtiest: Option<(Arc<Log>, Cleanable)> = None;
+        let mut gone: BTreeSet<_> = self.state.lock().failed.keys().cloned().collect();
         for (log, high_watermark) in logs {
             let config = log.config();
+            if config.compact {
+                gone.remove(log.topic_partition());
+            }
             if !config.compact || self.is_left_alone(log.topic_partition(), now) {
                 continue;
             }
@@ -127,6 +155,7 @@ impl Cleaner {
                 Ok(Some(cleanable)) if cleanable.is_due(&config) => cleanable,
                 Ok(_) => continue,
                 Err(error) => {
+                    self.failures.increment();
                     self.note_failure(log.topic_partition(), now);
                     let topic_partition = log.topic_partition();
                     tracing::error!(%topic_partition, "compaction is not possible: {error}");
@@ -139,6 +168,10 @@ impl Cleaner {
             if is_dirtier {
                 dirtiest = Some((log, cleanable));
             }
+        }
+        if !gone.is_empty() {
+            let mut state = self.state.lock();
+            state.failed.retain(|log, _| !gone.contains(log));
         }
         dirtiest
     }

@@ -10,12 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::host::{Disk, OpenMode};
+use crate::host::{Disk, OpenMode, Stopwatch};
+use crate::metrics::Times;
 use crate::types::{Offset, TopicPartition};
 
 use super::checkpoint;
@@ -37,6 +38,9 @@ pub(super) struct DirCore {
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
+    pub flush_times: Times,
+    /// Logs that the start has still to open.
+    pub unopened: AtomicUsize,
     offline: OnceLock<String>,
     on_offline: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Deleted partitions that may still have a line in `recovery-point-offset-checkpoint`.
@@ -87,6 +91,8 @@ impl DirCore {
             missing: Mutex::default(),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
+            flush_times: Times::default(),
+            unopened: AtomicUsize::new(0),
             offline: OnceLock::new(),
             on_offline: OnceLock::new(),
             stale_points: Mutex::new(BTreeMap::new()),
@@ -95,6 +101,14 @@ impl DirCore {
             replacing: Mutex::default(),
             replaced: Condvar::new(),
         }
+    }
+
+    /// Runs a flush and notes how long it took, unless it failed.
+    pub fn timed<T>(&self, flush: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
+        let watch = Stopwatch::start();
+        let done = flush()?;
+        self.flush_times.note(watch.elapsed());
+        Ok(done)
     }
 
     pub fn check_online(&self) -> Result<(), LogError> {

@@ -6,8 +6,9 @@
 //! 2. A refused append ([`AppendError`] other than `Storage`) has changed nothing.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::host::{Disk, PathKind};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition};
 
 /// The disk failed, or holds what cannot be a log.
@@ -28,12 +29,30 @@ pub enum LogError {
         #[source]
         source: io::Error,
     },
+    /// Of a directory only that one name is of no use.
+    #[error("{path} is no directory but {what}")]
+    NoDirectory { path: PathBuf, what: &'static str },
     #[error("{path} is corrupt at byte {position}: {reason}")]
     Corrupt {
         path: PathBuf,
         position: u64,
         reason: &'static str,
     },
+}
+
+impl LogError {
+    /// `None`: there is a directory, or nothing.
+    pub(super) fn no_directory(disk: &dyn Disk, path: &Path) -> Option<LogError> {
+        let what = match disk.kind(path) {
+            PathKind::Dir | PathKind::Nothing => return None,
+            PathKind::File => "a file: move it away",
+            PathKind::LinkToNothing => {
+                "a link to what is not there: make or mount that, or remove the link"
+            }
+        };
+        let path = path.to_owned();
+        Some(LogError::NoDirectory { path, what })
+    }
 }
 
 /// Why a batch was not appended.

@@ -93,8 +93,8 @@ impl FileCache {
         &self.shards[(mixed % self.shards.len() as u64) as usize]
     }
 
-    #[cfg(test)]
-    fn len(&self) -> usize {
+    /// How many are open.
+    pub fn count(&self) -> usize {
         self.shards.iter().map(|s| s.lock().slots.len()).sum()
     }
 }
@@ -188,7 +188,7 @@ mod tests {
             get(cold, &mut opened);
         }
         assert_eq!(opened, 201);
-        assert!(cache.len() <= 2 * SHARDS);
+        assert!(cache.count() <= 2 * SHARDS);
         cache.remove(hot);
         get(hot, &mut opened);
         assert_eq!(opened, 202);

@@ -51,7 +51,7 @@ impl Log {
             }
             self.take_dirty(&mut writer, false)?
         };
-        self.sync_dirty(dirty)
+        self.dir.core.timed(|| self.sync_dirty(dirty))
     }
 
     /// As [`Log::flush`], and everything a quick recovery needs: index entries, producer snapshot.
@@ -69,7 +69,7 @@ impl Log {
             self.prepare_stop(&mut writer)?;
             self.take_dirty(&mut writer, true)?
         };
-        self.sync_dirty(dirty)
+        self.dir.core.timed(|| self.sync_dirty(dirty))
     }
 
     /// Clean stop of this log; appends fail afterwards.
@@ -87,7 +87,7 @@ impl Log {
             self.prepare_stop(&mut writer)?;
             self.take_dirty(&mut writer, true)?
         };
-        self.sync_dirty(dirty)?;
+        self.dir.core.timed(|| self.sync_dirty(dirty))?;
         self.forget_files();
         Ok(())
     }

@@ -63,7 +63,7 @@ impl DirCore {
         if written.is_empty() {
             return Ok(());
         }
-        self.sync_all()?;
+        self.timed(|| self.sync_all())?;
         let epochs = || written.iter().filter_map(|one| one.epochs.as_ref());
         for (from, to) in epochs() {
             self.change("rename", from, || self.disk.rename(from, to))?;

@@ -3,6 +3,7 @@
 //! 1. Nothing is removed here, and so no start waits for a removal: what is to go has or gets a
 //!    name that says so, and goes once its time has come.
 //! 2. No name of a partition is in the list twice, once as a future log's.
+//! 3. One bad entry is of no use by itself; the others are as they were.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ pub(super) type Place = (TopicPartition, Option<String>);
 #[derive(Default)]
 pub(super) struct Listing {
     pub partitions: Vec<Place>,
+    /// What has the name of a partition and is no directory.
+    pub blocked: Vec<TopicPartition>,
     /// What was deleted.
     pub deletions: Vec<Deletion>,
     /// What else is there.
@@ -33,8 +36,10 @@ impl Listing {
         let entries = entries.map_err(|e| core.read_failed(&core.path, e))?;
         let mut listing = Listing::default();
         let mut futures = BTreeMap::new();
-        for entry in entries.into_iter().filter(|e| e.is_dir) {
+        for entry in entries {
             match DirName::parse(&entry.name) {
+                DirName::Partition(partition) if !entry.is_dir => listing.blocked.push(partition),
+                _ if !entry.is_dir => {}
                 DirName::Partition(partition) => listing.partitions.push((partition, None)),
                 DirName::Delete => listing.remove_later(core, &entry.name, due),
                 DirName::Future(partition) => {

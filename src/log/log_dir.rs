@@ -36,14 +36,13 @@ use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
 use super::listing::Listing;
 use super::log::{Deletion, Log};
-use super::meta_properties::{self, MetaProperties};
 use super::names;
 use super::partition_dir::PartitionDir;
 use super::partition_metadata;
 use super::recovery::{self, Effort, Opening};
 
 const LOCK: &str = ".lock";
-const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
+pub(super) const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
 /// Closing a log is waiting for the disk.
 const CLOSE_THREADS: usize = 8;
 
@@ -86,7 +85,7 @@ pub struct Loaded {
 pub struct LoadReport {
     /// The broker epoch of the last clean stop; `None` after a crash.
     pub clean_stop: Option<i64>,
-    /// By name.
+    /// Those with a directory first, by name.
     pub partitions: Vec<Loaded>,
     /// What was deleted before and is to be removed: no start waits for that.
     pub deletions: Vec<Deletion>,
@@ -99,9 +98,9 @@ pub struct LogDir {
     pub(super) core: Arc<DirCore>,
     /// `None`: it could not be used when it was opened.
     _lock: Option<Box<dyn DirLock>>,
-    id: OnceLock<Uuid>,
+    pub(super) id: OnceLock<Uuid>,
     /// It got its id from this process.
-    is_fresh: AtomicBool,
+    pub(super) is_fresh: AtomicBool,
 }
 
 impl LogDir {
@@ -112,14 +111,25 @@ impl LogDir {
         files: Arc<FileCache>,
     ) -> Result<LogDir, LogDirError> {
         let core = DirCore::new(disk, files, path);
-        core.change("make", path, || core.disk.create_dir_all(path))?;
+        if let Some(error) = LogError::no_directory(&*core.disk, path) {
+            return Err(error.into());
+        }
+        // Who opens it says what is wrong, and goes on with one that is offline, or not.
+        let failed = |operation| {
+            let path = path.to_owned();
+            move |source| LogError::Io {
+                operation,
+                path,
+                source,
+            }
+        };
+        core.disk.create_dir_all(path).map_err(failed("make"))?;
         let lock = match core.disk.lock(&path.join(LOCK)) {
-            Ok(lock) => lock,
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
                 let path = path.to_owned();
                 return Err(LogDirError::Locked { path });
             }
-            Err(e) => core.change("lock", path, || Err(e))?,
+            locked => locked.map_err(failed("lock"))?,
         };
         Ok(LogDir {
             core: Arc::new(core),
@@ -155,45 +165,6 @@ impl LogDir {
         &self.core.path
     }
 
-    /// `None`: not formatted yet.
-    pub fn meta_properties(&self) -> Result<Option<MetaProperties>, LogDirError> {
-        let path = self.core.path.join(meta_properties::FILE);
-        let Some(content) = self.core.read_if_there(&path)? else {
-            return Ok(None);
-        };
-        match MetaProperties::parse(&content) {
-            Ok(meta) => {
-                if let Some(id) = meta.directory_id {
-                    let _ = self.id.set(id);
-                }
-                Ok(Some(meta))
-            }
-            Err(reason) => Err(LogDirError::Meta { path, reason }),
-        }
-    }
-
-    /// Writes `meta.properties`.
-    pub fn format(&self, meta: &MetaProperties) -> Result<(), LogDirError> {
-        let path = self.core.path.join(meta_properties::FILE);
-        self.core.replace(&path, meta.to_text().as_bytes())?;
-        if let Some(id) = meta.directory_id
-            && self.id.set(id).is_ok()
-        {
-            self.is_fresh.store(true, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    /// By which the cluster knows it; `None` before it was formatted or read.
-    pub fn id(&self) -> Option<Uuid> {
-        self.id.get().copied()
-    }
-
-    /// Whether it has had its id only since this start.
-    pub fn is_fresh(&self) -> bool {
-        self.is_fresh.load(Ordering::Relaxed)
-    }
-
     /// Opens every partition; after a crash recovers what was not flushed. `each` partition that
     /// cannot be opened is reported, and keeps nobody else from being served.
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<LoadReport, LogDirError> {
@@ -205,12 +176,15 @@ impl LogDir {
         let due = TimestampMs(options.now.0.saturating_add(options.file_delete_delay_ms));
         let Listing {
             partitions,
+            blocked,
             deletions,
             ignored,
         } = Listing::read(&self.core, due)?;
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
         };
+        let unopened = &self.core.unopened;
+        unopened.store(partitions.len(), Ordering::Relaxed);
         let opened = in_parallel(options.threads, &partitions, |(partition, future_name)| {
             let opening = Opening {
                 topic_id: TopicId::NONE,
@@ -221,7 +195,9 @@ impl LogDir {
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
             let dir = self.partition_dir(partition.clone(), future_name.clone());
-            self.open_log(dir, opening)
+            let opened = self.open_log(dir, opening);
+            unopened.fetch_sub(1, Ordering::Relaxed);
+            opened
         });
         let mut futures = self.core.futures.lock();
         let mut logs = self.core.logs.lock();
@@ -250,6 +226,7 @@ impl LogDir {
             });
         }
         drop((futures, logs));
+        report.extend(blocked.into_iter().filter_map(|p| self.blocked(p)));
         self.note_missing(&recovery_points, &log_starts)?;
         self.drop_stale_lines(&recovery_points, &log_starts)?;
         Ok(LoadReport {
@@ -257,6 +234,19 @@ impl LogDir {
             partitions: report,
             deletions,
             ignored,
+        })
+    }
+
+    fn blocked(&self, topic_partition: TopicPartition) -> Option<Loaded> {
+        let path = self.core.path.join(topic_partition.to_string());
+        let error = LogError::no_directory(&*self.core.disk, &path)?;
+        Some(Loaded {
+            topic_partition,
+            is_future: false,
+            log: Err(error),
+            high_watermark: None,
+            recovered_bytes: 0,
+            truncated_bytes: 0,
         })
     }
 
@@ -367,6 +357,9 @@ impl LogDir {
     ) -> Result<Arc<Log>, LogError> {
         let topic_partition = dir.topic_partition.clone();
         let path = dir.path();
+        if let Some(error) = LogError::no_directory(&*self.core.disk, &path) {
+            return Err(error);
+        }
         self.core
             .change("make", &path, || self.core.disk.create_dir_all(&path))?;
         let text = partition_metadata::to_text(topic_id);

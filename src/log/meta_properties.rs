@@ -9,10 +9,14 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use uuid::Uuid;
 
 use crate::types::{BrokerId, base64_uuid, parse_base64_uuid};
+
+use super::contents::DirContents;
+use super::log_dir::{LogDir, LogDirError};
 
 pub(super) const FILE: &str = "meta.properties";
 
@@ -60,6 +64,60 @@ impl MetaProperties {
             node_id: BrokerId(node_id.parse().map_err(|_| "node.id is not a number")?),
             directory_id,
         })
+    }
+}
+
+impl LogDir {
+    /// `None`: not formatted yet.
+    pub fn meta_properties(&self) -> Result<Option<MetaProperties>, LogDirError> {
+        let path = self.core.path.join(FILE);
+        let Some(content) = self.core.read_if_there(&path)? else {
+            return Ok(None);
+        };
+        match MetaProperties::parse(&content) {
+            Ok(meta) => {
+                if let Some(id) = meta.directory_id {
+                    let _ = self.id.set(id);
+                }
+                Ok(Some(meta))
+            }
+            Err(reason) => Err(LogDirError::Meta { path, reason }),
+        }
+    }
+
+    /// Writes `meta.properties`.
+    pub fn format(&self, meta: &MetaProperties) -> Result<(), LogDirError> {
+        if self.write_meta(meta)? {
+            self.is_fresh.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Writes `meta.properties` again, with the id that the directory had before.
+    pub fn format_again(&self, meta: &MetaProperties) -> Result<(), LogDirError> {
+        self.write_meta(meta).map(|_| ())
+    }
+
+    /// Whether it had no id.
+    fn write_meta(&self, meta: &MetaProperties) -> Result<bool, LogDirError> {
+        let path = self.core.path.join(FILE);
+        self.core.replace(&path, meta.to_text().as_bytes())?;
+        Ok(meta.directory_id.is_some_and(|id| self.id.set(id).is_ok()))
+    }
+
+    /// By which the cluster knows it; `None` before it was formatted or read.
+    pub fn id(&self) -> Option<Uuid> {
+        self.id.get().copied()
+    }
+
+    /// Whether it has had its id only since this start.
+    pub fn is_fresh(&self) -> bool {
+        self.is_fresh.load(Ordering::Relaxed)
+    }
+
+    /// What it holds, by name.
+    pub fn contents(&self) -> std::io::Result<DirContents> {
+        DirContents::read(&*self.core.disk, &self.core.path)
     }
 }
 

@@ -11,13 +11,14 @@ mod cleaner_map;
 mod cleaner_plan;
 mod cleaner_transactions;
 mod config;
+mod contents;
 mod dir_core;
 mod entries;
 mod epochs;
 mod error;
+mod figures;
 mod file_cache;
 mod flush;
-
 mod flush_many;
 mod future;
 mod inventory;
@@ -52,6 +53,7 @@ mod txn_index;
 
 pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
+pub use contents::DirContents;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use future::{Copied, MoveError, Replacing};

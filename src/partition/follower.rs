@@ -122,6 +122,8 @@ impl Partition {
             if let Some(first) = batches.first() {
                 self.begin_inside_batch(first, now)?;
                 let appended = self.log().append_as_follower(&batches, now)?;
+                let traffic = &self.surroundings.traffic;
+                traffic.replicated_in_bytes.add(bytes as u64);
                 self.note_rolled(&appended);
                 match self.needs_flush(&appended) {
                     true => self.on_log(Log::flush)?,

@@ -23,6 +23,7 @@ use super::effective::PartitionConfig;
 use super::flush_ms::FlushDeadline;
 use super::observer::PartitionObserver;
 use super::surroundings::{Leadership, Surroundings};
+use super::traffic::TopicTraffic;
 use super::waiters::{Waiter, Waiters};
 use crate::config::TopicConfig;
 use crate::log::{
@@ -77,6 +78,8 @@ pub struct Partition {
     /// Followers that wait for the log's end, or for the high watermark.
     follower_waiters: Waiters,
     observer: Option<Arc<dyn PartitionObserver>>,
+    /// Shared by the partitions of its topic.
+    pub topic_traffic: Arc<TopicTraffic>,
 }
 
 /// What a partition is made of.
@@ -89,6 +92,7 @@ pub struct NewPartition {
     /// From the checkpoint of the last run.
     pub high_watermark: Option<Offset>,
     pub observer: Option<Arc<dyn PartitionObserver>>,
+    pub topic_traffic: Arc<TopicTraffic>,
 }
 
 impl Partition {
@@ -112,6 +116,7 @@ impl Partition {
             waiters: Waiters::default(),
             follower_waiters: Waiters::default(),
             observer: new.observer,
+            topic_traffic: new.topic_traffic,
         })
     }
 
@@ -218,7 +223,11 @@ impl Partition {
         };
         if let Role::Leader(set) = role {
             if set.leader_epoch() == decided.leader_epoch {
-                set.settle(decided, now);
+                let before = set.decided().isr.len();
+                if set.settle(decided, now) {
+                    let after = set.decided().isr.len();
+                    self.surroundings.traffic.isr_changed(before, after);
+                }
                 return;
             }
         } else {
@@ -336,6 +345,10 @@ impl Partition {
             now,
         };
         let appended = self.on_log(|log| log.append_as_leader(&mut batch, &context))?;
+        if !appended.is_duplicate {
+            let traffic = &self.surroundings.traffic;
+            traffic.appended(&self.topic_traffic, &batch);
+        }
         self.note_rolled(&appended);
         let needs_flush = self.needs_flush(&appended);
         if !needs_flush {

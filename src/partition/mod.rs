@@ -23,7 +23,9 @@ mod source;
 mod strays;
 mod surroundings;
 mod throttles;
+mod traffic;
 mod waiters;
+mod waiting;
 
 pub use assignments::{Assignment, AssignmentAnswers, Assignments, DirectoryController};
 pub use effective::{PartitionConfig, overrides_of};
@@ -37,6 +39,7 @@ pub use registry::{Partitions, PartitionsError};
 pub use replication::{ReplicaFetch, ReplicaFetchError, ReplicaRead};
 pub use source::RemoteLeader;
 pub use surroundings::{KnownBroker, KnownBrokers, Leadership, Surroundings};
+pub use traffic::{TopicTraffic, Traffic};
 pub use waiters::Waiter;
 
 #[cfg(test)]

@@ -135,6 +135,13 @@ impl Partitions {
                     high_watermark,
                 });
             }
+            Err(error @ LogError::NoDirectory { .. }) => {
+                // It may be nobody's.
+                tracing::warn!(%topic_partition, "{error}");
+                self.unopened
+                    .lock()
+                    .add(topic_partition, log_dir, error.to_string());
+            }
             Err(error) if is_future => {
                 let error = with_causes(&error);
                 tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
@@ -200,7 +207,7 @@ impl Partitions {
     }
 
     /// A log for a replica that has none. `None`: its log is in a directory that is not here, or is
-    /// `lost`.
+    /// `lost`, or the metadata may be older than what is on disk.
     pub(super) fn create(
         &self,
         topic: &TopicImage,
@@ -209,6 +216,10 @@ impl Partitions {
         lost: Option<Lost>,
         config: &PartitionConfig,
     ) -> Result<Option<Found>, LogError> {
+        // An older topic of this name would have the newer one's records make way.
+        if !self.is_registered.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
         let key = (topic.id, topic_partition.partition);
         // A part of its log is here: the rest is where it was being moved from.
         let is_moving = || self.moves.found.count(topic_partition, topic.id) > 0;
@@ -317,19 +328,14 @@ impl Partitions {
 
     /// How many replicas wait for a directory.
     pub(super) fn count_waiting(&self) -> usize {
-        let waiting = self.waiting.lock();
-        let waits = |why: &&Waits| **why == Waits::ForDirectory;
-        waiting.values().filter(waits).count()
+        self.count_without_log().0
     }
 
-    /// Says how many that are, when there are others than before.
-    pub(super) fn say_what_waits(&self, before: usize) {
-        let count = self.count_waiting();
-        if count > before {
-            tracing::error!(
-                count,
-                "replicas are in log directories that are not here: they serve when those are back"
-            );
-        }
+    /// Replicas that are not served: whose directory is not here, and whose log is lost.
+    pub fn count_without_log(&self) -> (usize, usize) {
+        let waiting = self.waiting.lock();
+        let waits = |why: &&Waits| **why == Waits::ForDirectory;
+        let for_directory = waiting.values().filter(waits).count();
+        (for_directory, waiting.len() - for_directory)
     }
 }

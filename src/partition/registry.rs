@@ -6,7 +6,8 @@
 //! 3. Looking up a partition takes a shared lock for a moment; changes come from one task.
 //! 4. This broker leads and follows nothing before the metadata has its registration of this run
 //!    (`Surroundings::is_registered_in`): what it knew when it started may be older than what it
-//!    knew before. Nor does it choose before that between several logs of one partition.
+//!    knew before. Nor does it make a log before that, whose place a newer one may have, or choose
+//!    between several logs of one partition.
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
@@ -26,6 +27,7 @@ use super::moves::Moves;
 use super::observer::PartitionObserver;
 use super::places::{Waits, assigned};
 use super::surroundings::{Leadership, Surroundings};
+use super::traffic::TopicTraffic;
 use crate::config::NodeConfig;
 use crate::host::Clock;
 use crate::log::{Deletion, Log, LogDir, LogDirError};
@@ -204,7 +206,7 @@ impl Partitions {
         if is_registered {
             self.forget_missing_of_others(image);
         }
-        self.say_what_waits(waited);
+        self.say_what_waits(waited, image);
         self.apply_configs(node, image, delta);
         self.applied.send_replace(image.offset());
     }
@@ -354,6 +356,7 @@ impl Partitions {
             topic_config: config.topic.clone(),
             high_watermark,
             observer: self.observers.read().get(&topic.name).cloned(),
+            topic_traffic: self.traffic_of(topic.id),
         });
         {
             let mut by_topic = self.by_topic.write();
@@ -369,6 +372,14 @@ impl Partitions {
         self.resume_move(&partition, is_new);
         // Whoever is told of its role finds it in its place.
         Some((partition, is_new))
+    }
+
+    /// The counts of the topic's other partitions, or new ones.
+    fn traffic_of(&self, topic_id: TopicId) -> Arc<TopicTraffic> {
+        let by_topic = self.by_topic.read();
+        let mut others = by_topic.get(&topic_id).into_iter().flatten().flatten();
+        let other = others.next();
+        other.map_or_else(Arc::default, |other| other.topic_traffic.clone())
     }
 
     fn remove_all_but(&self, image: &MetadataImage) {

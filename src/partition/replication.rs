@@ -205,10 +205,14 @@ impl Partition {
         match &mut *self.role.lock() {
             Role::Leader(set) if set.leader_epoch() == proposal.leader_epoch => match answer {
                 Ok(decided) if decided.leader_epoch == set.leader_epoch() => {
+                    let before = set.decided().isr.len();
                     if !set.settle(decided, now) {
                         return false;
                     }
                     let decided = set.decided();
+                    self.surroundings
+                        .traffic
+                        .isr_changed(before, decided.isr.len());
                     tracing::info!(
                         topic_partition = %self.topic_partition, isr = ?decided.isr,
                         "the in-sync replicas have changed"

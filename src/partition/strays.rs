@@ -17,6 +17,13 @@ use crate::metadata::MetadataImage;
 use crate::types::{TopicPartition, with_causes};
 
 impl Partitions {
+    /// Logs that were found and that no replica has taken; what was set aside is not among them.
+    pub fn strays(&self) -> Vec<TopicPartition> {
+        let mut strays = self.found.names();
+        strays.extend(self.moves.found.names());
+        strays
+    }
+
     pub(super) fn set_aside_strays(&self, image: &MetadataImage) {
         let is_known = self.has_claimed.load(Ordering::Relaxed);
         let strays = |names: Vec<TopicPartition>| {

@@ -14,6 +14,7 @@ use super::flush_ms::FlushDeadlines;
 use super::flusher::Flusher;
 use super::isr_changes::IsrChanges;
 use super::throttles::Throttles;
+use super::traffic::Traffic;
 use crate::host::Clock;
 use crate::log::Log;
 use crate::metadata::{BrokerEpoch, DirectoryId, MetadataImage};
@@ -39,6 +40,7 @@ pub struct Surroundings {
     pub isr_changes: IsrChanges,
     pub assignments: Assignments,
     pub throttles: Throttles,
+    pub traffic: Traffic,
     /// Takes logs that began a new segment: the old one is to be flushed, aside.
     pub rolled: mpsc::UnboundedSender<Arc<Log>>,
     pub(super) flusher: Arc<Flusher>,
@@ -60,6 +62,7 @@ impl Surroundings {
             isr_changes: IsrChanges::default(),
             assignments: Assignments::default(),
             throttles: Throttles::default(),
+            traffic: Traffic::default(),
             rolled,
             flusher: Arc::default(),
             flush_deadlines: FlushDeadlines::default(),

@@ -25,7 +25,7 @@ use super::address::Address;
 use super::broker::Broker;
 use super::connection::Connection;
 use super::error::PeerError;
-use super::metadata::{ClusterView, error_code};
+use super::metadata::ClusterView;
 use super::retry::Backoff;
 
 #[derive(Debug, Clone)]
@@ -367,7 +367,7 @@ impl Client {
             key: key.to_owned(),
             error,
         };
-        match (error_code(code), u16::try_from(port)) {
+        match (ErrorCode::of_answer(code), u16::try_from(port)) {
             (ErrorCode::None, Ok(port)) => Ok(Broker {
                 id: id.0,
                 address: Address::new(host, port),

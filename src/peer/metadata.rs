@@ -44,10 +44,6 @@ pub struct PartitionView {
     pub offline: Vec<i32>,
 }
 
-pub(super) fn error_code(code: i16) -> ErrorCode {
-    ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError)
-}
-
 impl ClusterView {
     pub fn read(answer: &MetadataResponse) -> ClusterView {
         let brokers = answer.brokers.iter().filter_map(|broker| {
@@ -72,7 +68,7 @@ impl TopicView {
         let mut partitions: Vec<_> = topic.partitions.iter().map(PartitionView::read).collect();
         partitions.sort_by_key(|partition| partition.index);
         TopicView {
-            error: error_code(topic.error_code),
+            error: ErrorCode::of_answer(topic.error_code),
             name: name.unwrap_or_default(),
             id: TopicId(topic.topic_id),
             is_internal: topic.is_internal,
@@ -90,7 +86,7 @@ impl PartitionView {
     fn read(partition: &MetadataResponsePartition) -> PartitionView {
         let ids = |ids: &[kafka_protocol::messages::BrokerId]| ids.iter().map(|id| id.0).collect();
         PartitionView {
-            error: error_code(partition.error_code),
+            error: ErrorCode::of_answer(partition.error_code),
             index: partition.partition_index,
             leader: partition.leader_id.0,
             leader_epoch: partition.leader_epoch,

@@ -74,11 +74,6 @@ impl ReplicaFetchAnswer {
     }
 }
 
-/// A code that is not known here is an error all the same.
-fn error_of(code: i16) -> ErrorCode {
-    ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError)
-}
-
 impl Connection {
     /// Fetches as a follower.
     pub async fn fetch_as_replica(
@@ -97,7 +92,7 @@ impl Connection {
                 FetchedFromLeader {
                     topic_id,
                     partition: partition.partition_index,
-                    error: error_of(partition.error_code),
+                    error: ErrorCode::of_answer(partition.error_code),
                     high_watermark: Offset(partition.high_watermark),
                     log_start_offset: Offset(partition.log_start_offset),
                     diverging_epoch,
@@ -106,7 +101,7 @@ impl Connection {
             }));
         }
         Ok(ReplicaFetchAnswer {
-            error: error_of(answer.error_code),
+            error: ErrorCode::of_answer(answer.error_code),
             session_id: answer.session_id,
             partitions,
         })
@@ -136,7 +131,7 @@ impl Connection {
             let found = answer.topics.first().and_then(|t| t.partitions.first());
             match found {
                 Some(found) if found.error_code == 0 => *bound = Offset(found.offset),
-                Some(found) => return Ok(Err(error_of(found.error_code))),
+                Some(found) => return Ok(Err(ErrorCode::of_answer(found.error_code))),
                 None => return Ok(Err(ErrorCode::UnknownServerError)),
             }
         }

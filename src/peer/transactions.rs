@@ -102,7 +102,7 @@ impl Connection {
                         partition: integer(partition, "partition_index") as i32,
                     };
                     let code = integer(partition, "error_code") as i16;
-                    of_call.insert(at, error_of(code));
+                    of_call.insert(at, ErrorCode::of_answer(code));
                 }
             }
         }
@@ -139,7 +139,7 @@ impl Connection {
         let answer = pending.answer().await?;
         let mut errors = PartitionErrors::new();
         if answer.error_code != 0 {
-            let error = error_of(answer.error_code);
+            let error = ErrorCode::of_answer(answer.error_code);
             return Ok(call
                 .partitions
                 .iter()
@@ -156,7 +156,7 @@ impl Connection {
                     topic: topic.name.0.as_str().into(),
                     partition: partition.partition_index,
                 };
-                errors.insert(at, error_of(partition.partition_error_code));
+                errors.insert(at, ErrorCode::of_answer(partition.partition_error_code));
             }
         }
         Ok(errors)
@@ -182,9 +182,4 @@ fn integer(value: &Value, name: &str) -> i64 {
 
 fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
-}
-
-/// A code that is not known here is an error all the same.
-fn error_of(code: i16) -> ErrorCode {
-    ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError)
 }

@@ -9,6 +9,9 @@
 //! 1. In between it is no voter: what the others commit meanwhile is committed without it, and its
 //!    empty log is counted for nothing.
 //! 2. Only a voter of the leader's own list is admitted.
+//! 3. A disk that was a voter's before, and comes back after another one took its place, does not
+//!    know that from its own log: as long as nobody leads it, it asks the others. It may follow on
+//!    with the log and the vote that it has, as it never acknowledged anything that is not there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -20,13 +23,14 @@ use tokio::time::Instant;
 
 use crate::host::tasks;
 use crate::peer::{QUORUM_HELLO, QUORUM_JOIN};
+use crate::types::base64_uuid;
 
 use super::peer_transport::PeerTransport;
 use super::raft_types::{Raft, VoterNode, broker_id, raft_id};
 use super::reasons::Reasons;
 use super::rpc::{HelloAnswer, HelloRequest, JoinAnswer, JoinRequest, VoterInfo};
 use super::voters::check_place_is_free;
-use super::{Quorum, QuorumError};
+use super::{Quorum, QuorumError, Waiting};
 
 /// How often a voter looks whether it still is one.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -37,12 +41,13 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(120);
 type ChangeError = RaftError<u64, ClientWriteError<u64, VoterNode>>;
 
 /// Keeps this voter's place among the voters until the quorum is gone.
-pub(super) fn start(quorum: &Arc<Quorum>, transport: &Arc<PeerTransport>) {
+pub(super) fn start(quorum: &Arc<Quorum>, transport: &Arc<PeerTransport>, waiting: &Waiting) {
+    waiting.waits_for("the leader of the metadata quorum");
     let (quorum, transport) = (Arc::downgrade(quorum), transport.clone());
-    drop(tasks::spawn(keep_place(quorum, transport)));
+    drop(tasks::spawn(keep_place(quorum, transport, waiting.clone())));
 }
 
-async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
+async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>, waiting: Waiting) {
     let mut reasons = Reasons::default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -65,7 +70,10 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
             address,
             directory_id: quorum.directory_id,
         };
-        if quorum.voters().contains(&me) || (dynamic && quorum.learners().contains(&me)) {
+        let has_place =
+            quorum.voters().contains(&me) || (dynamic && quorum.learners().contains(&me));
+        // What this log says of its voters may be out of date if nobody leads here.
+        if has_place && quorum.has_leader() {
             match quorum.disagreement() {
                 Some(reason) if reasons.is_due(&reason, Instant::now()) => {
                     tracing::warn!("{reason}: the cluster goes by its own");
@@ -83,10 +91,11 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>) {
             false => ask_for_place(&quorum, &transport, me).await,
         };
         match placed {
+            Err(reason) if waiting.because(&reason) => {}
             Err(reason) if reasons.is_due(&reason, Instant::now()) => {
-                tracing::warn!("no place among the voters yet: {reason}");
+                tracing::warn!("nobody leads this controller: {reason}");
             }
-            Err(reason) => tracing::debug!("no place among the voters yet: {reason}"),
+            Err(reason) => tracing::debug!("nobody leads this controller: {reason}"),
             Ok(()) => {}
         }
     }
@@ -107,7 +116,7 @@ pub(super) async fn keep_address(quorum: &Quorum) -> Result<(), QuorumError> {
     }
 }
 
-/// Finds the leader through the others and asks it, unless they know this voter already.
+/// Finds the leader through the others and asks it, unless it knows this voter already.
 async fn ask_for_place(
     quorum: &Quorum,
     transport: &Arc<PeerTransport>,
@@ -135,15 +144,19 @@ async fn ask_for_place(
             reasons.push(foreign(address, &answer, &quorum.cluster_id));
             continue;
         }
-        if answer.voters.contains(&me) {
-            return Ok(());
-        }
         if answer.leader != Some(answer.node_id) || answer.voters.is_empty() {
             reasons.push(match answer.leader {
                 Some(leader) => format!("{address} says that {leader} leads"),
                 None => format!("{address} knows no leader"),
             });
+            reasons.extend(of_another_directory(&answer, &me));
             continue;
+        }
+        if answer.voters.contains(&me) {
+            return Ok(());
+        }
+        if let Some(other) = of_another_directory(&answer, &me) {
+            tracing::info!("{other}: asking for that");
         }
         let request = JoinRequest {
             cluster_id: quorum.cluster_id.to_string(),
@@ -165,6 +178,23 @@ async fn ask_for_place(
     reasons.sort();
     reasons.dedup();
     Err(format!("no leader was found: {}", reasons.join("; ")))
+}
+
+/// The others take this voter for another one.
+fn of_another_directory(answer: &HelloAnswer, me: &VoterInfo) -> Option<String> {
+    let known = answer.voters.iter().find(|voter| voter.id == me.id)?;
+    let other = known.directory_id;
+    if other.is_nil() || other == me.directory_id {
+        return None;
+    }
+    Some(format!(
+        "node {} knows voter {} by directory {}, and the metadata of this node is in directory {}, \
+         which has no vote until the leader that the others elect has admitted it",
+        answer.node_id,
+        me.id,
+        base64_uuid(other),
+        base64_uuid(me.directory_id),
+    ))
 }
 
 fn foreign(address: &str, answer: &HelloAnswer, own: &str) -> String {

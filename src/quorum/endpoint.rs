@@ -28,10 +28,17 @@ pub const OBSERVER_MAX: Duration = Duration::from_secs(300);
 pub struct Endpoint {
     node_id: BrokerId,
     quorum: OnceLock<Weak<Quorum>>,
-    /// The directory of a node whose store belongs to no cluster yet, while it looks for the
-    /// others, and the voters that it lists.
-    looking: OnceLock<(Uuid, BTreeMap<BrokerId, String>)>,
+    looking: OnceLock<Looking>,
     observers: Mutex<BTreeMap<BrokerId, Observed>>,
+}
+
+/// What a node whose store belongs to no cluster yet tells while it looks for the others.
+#[derive(Debug, Clone)]
+pub(super) struct Looking {
+    pub directory_id: Uuid,
+    /// The voters that it lists.
+    pub listed: BTreeMap<BrokerId, String>,
+    pub had_cluster: bool,
 }
 
 /// How far a node that does not vote has come.
@@ -52,8 +59,8 @@ impl Endpoint {
         })
     }
 
-    pub(super) fn looks_for_others(&self, directory_id: Uuid, listed: BTreeMap<BrokerId, String>) {
-        let _ = self.looking.set((directory_id, listed));
+    pub(super) fn looks_for_others(&self, looking: Looking) {
+        let _ = self.looking.set(looking);
     }
 
     pub(super) fn serve(&self, quorum: &Arc<Quorum>) {
@@ -96,18 +103,20 @@ impl Endpoint {
                 term,
                 voters: quorum.voters(),
                 listed: quorum.listed(),
+                had_cluster: false,
             });
         }
         // Before that is known there is nothing to tell.
-        let (directory_id, listed) = self.looking.get()?.clone();
+        let looking = self.looking.get()?.clone();
         Some(HelloAnswer {
             node_id: self.node_id,
-            directory_id,
+            directory_id: looking.directory_id,
             cluster_id: None,
             leader: None,
             term: 0,
             voters: Vec::new(),
-            listed,
+            listed: looking.listed,
+            had_cluster: looking.had_cluster,
         })
     }
 

@@ -15,7 +15,9 @@
 //! 3. Where the directories were formatted for a cluster nobody has to invent its id, and any
 //!    majority begins: each of them writes the same first entry, and an election decides.
 //! 4. Nodes whose lists name other voters make no cluster: each would count another majority.
-//! 5. The identity is written before the first message goes out; what was to be the first entry is
+//! 5. Nor does anybody begin one while a node that answers has data of an older one. The others may
+//!    have its metadata; if none does, that is for people to decide.
+//! 6. The identity is written before the first message goes out; what was to be the first entry is
 //!    written with it, so that a crash in between is made up for.
 
 use std::collections::BTreeMap;
@@ -27,18 +29,16 @@ use crate::host::{KeyValue, random, tasks};
 use crate::peer::QUORUM_HELLO;
 use crate::types::{BrokerId, base64_uuid};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Looking};
 use super::identity::{self, Identity};
 use super::peer_transport::PeerTransport;
 use super::rpc::{HelloAnswer, HelloRequest, VoterInfo};
-use super::{QuorumConfig, QuorumError};
+use super::{QuorumConfig, QuorumError, Waiting};
 
 pub(super) const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// How often those that are missing are asked for before it is done without them.
 const ROUNDS_FOR_ALL: u32 = 40;
-/// How often the log says for whom this node waits.
-const SAY_AFTER: u32 = 100;
 
 /// The identity of a store that is one of several voters', made if need be.
 pub(super) async fn identity(
@@ -46,29 +46,27 @@ pub(super) async fn identity(
     store: &dyn KeyValue,
     endpoint: &Endpoint,
     transport: &std::sync::Arc<PeerTransport>,
+    waiting: &Waiting,
 ) -> Result<Identity, QuorumError> {
     if let Some(known) = identity::stored(store, config)? {
         return Ok(known);
     }
     let directory_id = identity::directory_id(store, config.directory_id)?;
-    endpoint.looks_for_others(directory_id, config.voters.clone());
+    endpoint.looks_for_others(Looking {
+        directory_id,
+        listed: config.voters.clone(),
+        had_cluster: config.earlier.is_some(),
+    });
+    waiting.waits_for("the other controllers");
     let mut round = 0;
     loop {
-        let heard = ask_all(config, transport).await;
+        let (heard, silent) = ask_all(config, transport).await;
         let waits = round < ROUNDS_FOR_ALL;
         if let Some(identity) = decide(config, directory_id, &heard, waits)? {
             identity::store(store, &identity)?;
             return Ok(identity);
         }
-        if round % SAY_AFTER == SAY_AFTER / 10 {
-            match disagreement(config, &heard) {
-                Some(reason) => tracing::warn!("no new cluster is made: {reason}"),
-                None => tracing::info!(
-                    "a new cluster waits for {}",
-                    missing(config, &heard).join(", ")
-                ),
-            }
-        }
+        waiting.because(&why_not(config, &heard, &silent));
         round += 1;
         tokio::time::sleep(ASK_AGAIN).await;
     }
@@ -77,15 +75,29 @@ pub(super) async fn identity(
 /// An address, and what was answered there.
 type Heard = (String, HelloAnswer);
 
-/// The addresses that did not answer.
-fn missing(config: &QuorumConfig, heard: &[Heard]) -> Vec<String> {
-    let others = config
-        .voters
-        .iter()
-        .filter(|(id, _)| **id != config.node_id);
-    let asked = others.map(|(_, address)| address).chain(&config.begin_at);
-    let silent = |address: &&String| !heard.iter().any(|(at, _)| at == *address);
-    asked.filter(silent).cloned().collect()
+/// Why there is an older cluster that a new one must not take the place of.
+fn lost(config: &QuorumConfig, heard: &[Heard]) -> Option<String> {
+    let advice = "the metadata is on none of the controllers that answer: bring back one that has \
+                  it, or empty the directories of all nodes for a new cluster";
+    if let Some(earlier) = &config.earlier {
+        return Some(format!("{earlier}; {advice}"));
+    }
+    let (address, answer) = heard.iter().find(|(_, answer)| answer.had_cluster)?;
+    let id = answer.node_id;
+    Some(format!(
+        "node {id} at {address} has data of an older one; {advice}"
+    ))
+}
+
+/// Why no cluster is made yet. `silent`: what came from those that did not answer.
+fn why_not(config: &QuorumConfig, heard: &[Heard], silent: &[String]) -> String {
+    if let Some(reason) = lost(config, heard).or_else(|| disagreement(config, heard)) {
+        return format!("no new cluster is made: {reason}");
+    }
+    let others = heard.iter().filter(|(_, a)| a.node_id != config.node_id);
+    let new = others.map(|(at, a)| format!("node {} at {at} belongs to no cluster yet", a.node_id));
+    let all: Vec<String> = silent.iter().cloned().chain(new).collect();
+    format!("no new cluster is made yet: {}", all.join("; "))
 }
 
 /// Why those that were heard cannot be of one new cluster with this node: they would not vote for
@@ -109,8 +121,12 @@ fn disagreement(config: &QuorumConfig, heard: &[Heard]) -> Option<String> {
     ))
 }
 
-/// Everyone's answer, of those that answer. Among addresses without an id is this node's own.
-async fn ask_all(config: &QuorumConfig, transport: &std::sync::Arc<PeerTransport>) -> Vec<Heard> {
+/// Everyone's answer, and why there is none from the rest. Among addresses without an id is this
+/// node's own.
+async fn ask_all(
+    config: &QuorumConfig,
+    transport: &std::sync::Arc<PeerTransport>,
+) -> (Vec<Heard>, Vec<String>) {
     let node_id = config.node_id;
     let others = config.voters.iter().filter(|(id, _)| **id != node_id);
     let others = others.map(|(id, address)| (Some(*id), address.clone()));
@@ -125,20 +141,28 @@ async fn ask_all(config: &QuorumConfig, transport: &std::sync::Arc<PeerTransport
             tasks::spawn(async move {
                 let question = HelloRequest { node_id };
                 let answer = transport.ask(&address, &QUORUM_HELLO, &question, ASK_MAX);
-                let answer: HelloAnswer = answer.await.ok()?;
-                if let Some(id) = id.filter(|id| *id != answer.node_id) {
-                    tracing::warn!("{address} is node {}, not {id}", answer.node_id);
-                    return None;
+                let answer: HelloAnswer = match answer.await {
+                    Ok(answer) => answer,
+                    Err(error) => return Err(format!("{address} does not answer ({error})")),
+                };
+                match id.filter(|id| *id != answer.node_id) {
+                    Some(id) => Err(format!("{address} is node {}, not {id}", answer.node_id)),
+                    None => Ok((address, answer)),
                 }
-                Some((address, answer))
             })
         })
         .collect();
     let mut heard = Vec::new();
+    let mut silent = Vec::new();
     for answer in asked {
-        heard.extend(answer.await.ok().flatten());
+        match answer.await {
+            Ok(Ok(answer)) => heard.push(answer),
+            Ok(Err(reason)) => silent.push(reason),
+            // The task was ended with the runtime.
+            Err(_) => {}
+        }
     }
-    heard
+    (heard, silent)
 }
 
 /// The voters of a new cluster: those that are listed, else all that were heard. `None`: somebody
@@ -216,7 +240,7 @@ fn decide(
             _ => Ok(Some(identity(formed, None))),
         };
     }
-    if disagreement(config, heard).is_some() {
+    if lost(config, heard).is_some() || disagreement(config, heard).is_some() {
         return Ok(None);
     }
     let Some(first) = first_voters(config, directory_id, heard, waits) else {
@@ -249,6 +273,7 @@ mod tests {
             term: 0,
             voters: Vec::new(),
             listed: config(node_id).voters,
+            had_cluster: false,
         };
         (format!("h:{node_id}"), answer)
     }
@@ -337,6 +362,28 @@ mod tests {
         let mut renamed = hello(3, None);
         renamed.1.listed.insert(BrokerId(2), "two:2".into());
         assert!(decided(1, &[hello(2, None), renamed]).is_some());
+    }
+
+    #[test]
+    fn nobody_begins_beside_the_data_of_an_older_cluster() {
+        let with_data = QuorumConfig {
+            earlier: Some("/d1 has partitions (t-0)".to_owned()),
+            ..config(1)
+        };
+        let heard = [hello(2, None), hello(3, None)];
+        assert!(by(&config(1), &heard, false).is_some());
+        assert_eq!(by(&with_data, &heard, false), None);
+        let reason = lost(&with_data, &heard).unwrap();
+        assert!(reason.starts_with("/d1 has partitions (t-0); "), "{reason}");
+        let mut other = hello(3, None);
+        other.1.had_cluster = true;
+        assert_eq!(by(&config(1), &[hello(2, None), other], false), None);
+        // One that has the metadata is there.
+        let joined = by(&with_data, &[hello(2, Some("c"))], false).unwrap();
+        assert_eq!(
+            (joined.cluster_id.as_str(), joined.first_voters),
+            ("c", None)
+        );
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Quorum {
     }
 
     /// Whether somebody leads this voter, as far as it can tell.
-    fn has_leader(&self) -> bool {
+    pub(super) fn has_leader(&self) -> bool {
         let Some(leader) = self.leader() else {
             return false;
         };

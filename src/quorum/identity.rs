@@ -44,6 +44,11 @@ pub(super) fn open(store: &dyn KeyValue, config: &QuorumConfig) -> Result<Identi
     Ok(identity)
 }
 
+/// Whether `store` belongs to a node of a cluster.
+pub fn is_formatted(store: &dyn KeyValue) -> Result<bool, QuorumError> {
+    Ok(keys::get::<Identity>(store, keys::IDENTITY, "the identity")?.is_some())
+}
+
 /// `None`: the store is empty.
 pub(super) fn stored(
     store: &dyn KeyValue,

@@ -272,3 +272,64 @@ async fn is_wanted(
     };
     timeout(PRE_VOTE_MAX, counted).await.unwrap_or(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::oneshot;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::quorum::tests::TIMEOUT;
+    use crate::quorum::voters_tests::{Calls, elect, three};
+
+    /// Shakes hands with whoever dials, says so, and keeps the connection.
+    async fn keep(listener: TcpListener, dialled: oneshot::Sender<()>) -> TcpStream {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let length = stream.read_u32().await.unwrap();
+        let mut request = vec![0; length as usize];
+        stream.read_exact(&mut request).await.unwrap();
+        // The correlation id, and no versions.
+        stream.write_u32(4).await.unwrap();
+        stream.write_all(&request[4..8]).await.unwrap();
+        dialled.send(()).unwrap();
+        std::future::pending::<()>().await;
+        stream
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_is_heard_and_connected_but_has_no_vote_is_succeeded() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let calls = Arc::new(Calls::listening_at(address));
+        let (_stores, nodes) = three(&calls).await;
+        let leads = elect(&nodes).await;
+        let leader = leads.node_id();
+        let follows = nodes.iter().find(|node| node.node_id() != leader).unwrap();
+        let (_, term) = follows.leader_and_term();
+
+        let (sender, dialled) = oneshot::channel();
+        let kept = tasks::spawn(keep(listener, sender));
+        let transport = PeerTransport::new(follows.node_id());
+        let weak = Arc::downgrade(follows);
+        let watched = tasks::spawn(async move { attend(&weak, &transport, Some(leader)).await });
+        dialled.await.unwrap();
+        leads.remove_voter(leader, Uuid::nil()).await.unwrap();
+        let heard = async {
+            loop {
+                follows.hear(leader);
+                sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            ended = timeout(TIMEOUT, watched) => ended.unwrap().unwrap(),
+            () = heard => {}
+        }
+        assert!(
+            follows.leader_and_term().1 > term,
+            "it has stood for election"
+        );
+        kept.abort();
+    }
+}

@@ -37,6 +37,7 @@ mod runtime;
 mod snapshot_store;
 mod state_machine;
 mod voters;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,11 +66,13 @@ use state_machine::StateMachine;
 
 pub use endpoint::{Endpoint, OBSERVER_MAX, Observed};
 pub use error::QuorumError;
+pub use identity::is_formatted;
 pub use network::{NoTransport, RaftMessage, RaftRpc, Sent, Transport};
 pub use peer_transport::PeerTransport;
 pub use published::{Change, Subscription};
 pub use rpc::VoterInfo;
 pub use voters::{Until, VoterChangeError};
+pub use waiting::Waiting;
 
 /// What a node must know to take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +85,9 @@ pub struct QuorumConfig {
     /// The voters and their `host:port`, this node among them. Only an empty store is formatted
     /// with them; afterwards the log says who votes.
     pub voters: BTreeMap<BrokerId, String>,
+    /// What shows that the node was part of a cluster before, if its store is empty: it does not
+    /// begin another one.
+    pub earlier: Option<String>,
     /// Where to look for the others when the log alone says who votes (KIP-853); empty when
     /// `voters` does. Empty stores are formatted with all who are there.
     pub begin_at: Vec<String>,
@@ -107,6 +113,7 @@ impl QuorumConfig {
             directory_id: None,
             // Nobody ever dials it.
             voters: BTreeMap::from([(node_id, String::new())]),
+            earlier: None,
             begin_at: Vec::new(),
             address: String::new(),
             serves_others: false,
@@ -214,6 +221,7 @@ impl Quorum {
         store: Arc<dyn KeyValue>,
         endpoint: &Arc<Endpoint>,
         transport: &Arc<PeerTransport>,
+        waiting: &Waiting,
     ) -> Result<Arc<Quorum>, QuorumError> {
         if config.voters.len() == 1 {
             let quorum = Self::start(config, store, Arc::new(transport.clone())).await?;
@@ -221,7 +229,7 @@ impl Quorum {
             admission::keep_address(&quorum).await?;
             return Ok(quorum);
         }
-        let identity = formation::identity(&config, &*store, endpoint, transport).await?;
+        let identity = formation::identity(&config, &*store, endpoint, transport, waiting).await?;
         let first = identity.first_voters.as_ref().map(|voters| {
             let node = |voter: &VoterInfo| {
                 let node = VoterNode::new(&voter.address, voter.directory_id);
@@ -238,7 +246,7 @@ impl Quorum {
         }
         quorum.initialize(false, first).await?;
         leader_watch::start(&quorum, transport);
-        admission::start(&quorum, transport);
+        admission::start(&quorum, transport, waiting);
         quorum.formed().await?;
         Ok(quorum)
     }
@@ -249,10 +257,11 @@ impl Quorum {
         cluster_id: Option<String>,
         controllers: Vec<String>,
         transport: &Arc<PeerTransport>,
+        waiting: &Waiting,
     ) -> Result<Arc<Quorum>, QuorumError> {
         let published = Arc::new(Published::new(MetadataImage::empty()));
         let follower = observer::Follower::new(node_id, cluster_id, controllers, &published);
-        let (cluster_id, seen) = follower.start(transport.clone()).await?;
+        let (cluster_id, seen) = follower.start(transport.clone(), waiting).await?;
         let quorum = Arc::new(Quorum {
             node_id,
             cluster_id: cluster_id.into(),

@@ -8,6 +8,7 @@
 //! 3. Nothing is kept on disk. A node that starts gets the image as a whole, as it could not serve
 //!    without a controller anyway.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +20,12 @@ use crate::metadata::{ImageDelta, MetadataImage};
 use crate::peer::METADATA_FETCH;
 use crate::types::{BrokerId, Offset, with_causes};
 
-use super::QuorumError;
 use super::peer_transport::PeerTransport;
 use super::published::Published;
 use super::reasons::Reasons;
 use super::rpc::{Content, FetchAnswer, FetchRequest, VoterInfo};
 use super::snapshot_store::image_at;
+use super::{QuorumError, Waiting};
 
 const MAX_WAIT_MS: u32 = 500;
 /// A controller that answers nothing for so long is left for another.
@@ -75,23 +76,31 @@ impl Follower {
     pub(super) async fn start(
         mut self,
         transport: Arc<PeerTransport>,
+        waiting: &Waiting,
     ) -> Result<(String, watch::Receiver<Seen>), QuorumError> {
         let receiver = self.seen.subscribe();
+        waiting.waits_for("a controller that tells the metadata");
+        let mut answers = BTreeMap::new();
         let cluster_id = loop {
-            match self.fetch(&transport).await {
-                Ok(()) => {
-                    if let Some(cluster_id) = &self.cluster_id
-                        && self.image.cluster_id().is_some()
-                    {
+            let asked = self.next_address();
+            let answer = match self.fetch(&transport).await {
+                Ok(()) => match &self.cluster_id {
+                    Some(cluster_id) if self.image.cluster_id().is_some() => {
                         break cluster_id.clone();
                     }
-                }
+                    _ => "it has no metadata yet".to_owned(),
+                },
                 Err(error @ QuorumError::ForeignCluster { .. }) => return Err(error),
                 Err(error) => {
-                    self.say("no controller has told the metadata yet", &error);
                     tokio::time::sleep(ASK_AGAIN * 5).await;
+                    with_causes(&error)
                 }
-            }
+            };
+            answers.insert(asked, answer);
+            let told = answers
+                .iter()
+                .map(|(asked, answer)| format!("{asked}: {answer}"));
+            waiting.because(&told.collect::<Vec<_>>().join("; "));
         };
         drop(tasks::spawn(self.follow(transport)));
         Ok((cluster_id, receiver))
@@ -101,17 +110,13 @@ impl Follower {
     async fn follow(mut self, transport: Arc<PeerTransport>) {
         while !self.seen.is_closed() {
             if let Err(error) = self.fetch(&transport).await {
-                self.say("the metadata cannot be followed", &error);
+                let reason = with_causes(&error);
+                match self.reasons.is_due(&reason, Instant::now()) {
+                    true => tracing::warn!("the metadata cannot be followed: {reason}"),
+                    false => tracing::debug!("the metadata cannot be followed: {reason}"),
+                }
                 tokio::time::sleep(ASK_AGAIN).await;
             }
-        }
-    }
-
-    fn say(&mut self, what: &str, error: &QuorumError) {
-        let reason = with_causes(error);
-        match self.reasons.is_due(&reason, Instant::now()) {
-            true => tracing::warn!("{what}: {reason}"),
-            false => tracing::debug!("{what}: {reason}"),
         }
     }
 
@@ -126,15 +131,19 @@ impl Follower {
         Ok(())
     }
 
+    /// Of the controller whose turn it is.
+    fn next_address(&self) -> String {
+        let known = self.seen.borrow();
+        let leads = |voter: &&VoterInfo| Some(voter.id) == known.leader;
+        let leader = known.voters.iter().find(leads);
+        let leader = leader.map(|leader| &leader.address);
+        let addresses: Vec<&String> = leader.into_iter().chain(&self.controllers).collect();
+        addresses[self.turn % addresses.len()].clone()
+    }
+
     async fn ask(&self, transport: &Arc<PeerTransport>) -> Result<FetchAnswer, QuorumError> {
         let known = self.seen.borrow().clone();
-        let leader = known
-            .voters
-            .iter()
-            .find(|voter| Some(voter.id) == known.leader);
-        let mut addresses: Vec<String> = leader.map(|l| l.address.clone()).into_iter().collect();
-        addresses.extend(self.controllers.iter().cloned());
-        let address = &addresses[self.turn % addresses.len()];
+        let address = self.next_address();
         let request = FetchRequest {
             cluster_id: self.cluster_id.clone(),
             node_id: self.node_id,
@@ -143,11 +152,10 @@ impl Follower {
             leader: known.leader,
             term: known.term,
         };
-        let answer = transport.ask(address, &METADATA_FETCH, &request, ASK_MAX);
-        answer.await.map_err(|source| QuorumError::NoAnswer {
-            address: address.clone(),
-            source,
-        })
+        let answer = transport.ask(&address, &METADATA_FETCH, &request, ASK_MAX);
+        answer
+            .await
+            .map_err(|source| QuorumError::NoAnswer { address, source })
     }
 
     fn take(&mut self, answer: FetchAnswer) -> Result<(), QuorumError> {

@@ -102,6 +102,9 @@ pub(super) struct HelloAnswer {
     /// Its `controller.quorum.voters`.
     #[serde(default)]
     pub listed: BTreeMap<BrokerId, String>,
+    /// It belongs to no cluster and did before: its metadata is gone.
+    #[serde(default)]
+    pub had_cluster: bool,
 }
 
 /// "Would you vote for me?"

@@ -12,7 +12,9 @@ use super::*;
 
 /// Delivers to whoever is there.
 #[derive(Default)]
-struct Calls {
+pub(super) struct Calls {
+    /// Where all of them listen, as far as they say; by default nowhere.
+    address: Option<String>,
     nodes: Mutex<BTreeMap<BrokerId, Weak<Quorum>>>,
     /// Whether what brings or compares entries waits; heartbeats and votes do not.
     holds_entries: watch::Sender<bool>,
@@ -24,6 +26,20 @@ fn has_entries(message: &RaftMessage) -> bool {
     let body: Result<Request, _> = keys::decode("a message", &message.body);
     message.rpc == RaftRpc::AppendEntries
         && body.is_ok_and(|request| request.prev_log_id.is_some() || !request.entries.is_empty())
+}
+
+impl Calls {
+    pub(super) fn listening_at(address: String) -> Calls {
+        Calls {
+            address: Some(address),
+            ..Calls::default()
+        }
+    }
+
+    fn address_of(&self, id: i32) -> String {
+        let address = self.address.clone();
+        address.unwrap_or_else(|| format!("node-{id}:9093"))
+    }
 }
 
 impl Transport for Arc<Calls> {
@@ -48,7 +64,7 @@ const HEARTBEAT_MS: u64 = 100;
 async fn start(id: i32, calls: &Arc<Calls>, store: &Arc<dyn KeyValue>) -> Arc<Quorum> {
     let config = QuorumConfig {
         voters: (1..=3)
-            .map(|id| (BrokerId(id), format!("node-{id}:9093")))
+            .map(|id| (BrokerId(id), calls.address_of(id)))
             .collect(),
         begin_at: vec!["node-1:9093".into()],
         snapshot_entries: 20,
@@ -79,7 +95,7 @@ fn agreed(nodes: &[Arc<Quorum>]) -> Option<Arc<Quorum>> {
 
 /// Has `nodes` stand for election in turn until all of them agree on a leader, whoever it is: a
 /// voter also stands when it starts, and one whose log is shorter is not elected.
-async fn elect(nodes: &[Arc<Quorum>]) -> Arc<Quorum> {
+pub(super) async fn elect(nodes: &[Arc<Quorum>]) -> Arc<Quorum> {
     type Metrics = openraft::RaftMetrics<u64, raft_types::VoterNode>;
     let elected = async {
         for candidate in nodes.iter().cycle() {
@@ -115,10 +131,10 @@ async fn until(node: &Quorum, key: &str, expected: &str) {
     panic!("node {} stopped", node.node_id());
 }
 
-type Stores = [Arc<dyn KeyValue>; 3];
+pub(super) type Stores = [Arc<dyn KeyValue>; 3];
 
 /// Voters 1 to 3, with what they keep.
-async fn three(calls: &Arc<Calls>) -> (Stores, Vec<Arc<Quorum>>) {
+pub(super) async fn three(calls: &Arc<Calls>) -> (Stores, Vec<Arc<Quorum>>) {
     let stores = [(); 3].map(|()| Arc::new(Memory::default()) as Arc<dyn KeyValue>);
     let mut nodes = Vec::new();
     for (id, store) in (1..).zip(&stores) {

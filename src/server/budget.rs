@@ -49,6 +49,17 @@ impl FrameBudget {
         }
     }
 
+    /// What frames may hold together.
+    pub fn bytes(&self) -> usize {
+        self.medium.bytes + self.large.bytes
+    }
+
+    /// What they hold.
+    pub fn held_bytes(&self) -> usize {
+        let held = |share: &Share| share.state.lock().held_bytes;
+        held(&self.medium) + held(&self.large)
+    }
+
     /// A place for a frame of `len` bytes, without memory yet.
     pub fn enter(&self, len: usize) -> Place {
         let share = if len <= MEDIUM_FRAME_BYTES {

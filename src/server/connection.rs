@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use super::budget::{FrameBudget, Place};
 use super::frames::{FrameError, FrameReader, RequestFrame, SMALL_FRAME_BYTES, told};
 use super::send::send_chunks;
+use super::traffic::Traffic;
 use crate::api::{Answer, Chunk, CloseReason, Connection, Order, Reply};
 use crate::host::Stream;
 
@@ -42,6 +43,7 @@ pub struct ConnectionSettings {
     pub idle_max: Duration,
     /// Becomes true when the node stops.
     pub stopping: watch::Receiver<bool>,
+    pub traffic: Arc<Traffic>,
 }
 
 /// Answers requests. The pipeline implements it; tests put their own in.
@@ -51,6 +53,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// Runs a request's first stage.
     fn call(self: &Arc<Self>, connection: &Arc<Connection>, frame: RequestFrame) -> Answer;
+
+    /// The turn of the answer to a request has come, so long after the request was here in whole.
+    fn answered(&self, _api_key: i16, _time: Duration) {}
 
     /// The connection has ended, at whichever end.
     fn ended(&self, _connection: &Arc<Connection>) {}
@@ -102,6 +107,7 @@ pub async fn serve<S: Service>(
         alone_budget: None,
         ending: None,
         held: None,
+        traffic: settings.traffic.clone(),
     };
     let ended = state.run(settings).await;
     state.service.ended(&state.connection);
@@ -125,12 +131,15 @@ struct State<S> {
     ending: Option<Ended>,
     /// A frame that runs alone and waits for those before it.
     held: Option<RequestFrame>,
+    traffic: Arc<Traffic>,
 }
 
 struct Unanswered {
     answer: Answer,
     /// Its share of `finished_bytes`.
     bytes: usize,
+    api_key: i16,
+    since: Instant,
 }
 
 impl<S: Service> State<S> {
@@ -226,6 +235,11 @@ impl<S: Service> State<S> {
             let is_large = frame.bytes.len() > SMALL_FRAME_BYTES;
             let mut frame = frame;
             self.alone_budget = frame.budget.take_if(|_| alone);
+            let since = Instant::now();
+            self.traffic
+                .received_bytes
+                .add(4 + frame.bytes.len() as u64);
+            let api_key = api_key(&frame.bytes);
             let answer = self.service.call(&self.connection, frame);
             let mut bytes = 0;
             match &answer {
@@ -236,7 +250,12 @@ impl<S: Service> State<S> {
                 Answer::Ready(Reply::Silent) | Answer::Later(_) => {}
             }
             self.finished_bytes += bytes;
-            self.unanswered.push_back(Unanswered { answer, bytes });
+            self.unanswered.push_back(Unanswered {
+                answer,
+                bytes,
+                api_key,
+                since,
+            });
             if is_large {
                 return true;
             }
@@ -272,6 +291,8 @@ impl<S: Service> State<S> {
             self.alone_budget = None;
         }
         if !chunks.is_empty() {
+            let bytes: usize = chunks.iter().map(Chunk::len).sum();
+            self.traffic.sent_bytes.add(bytes as u64);
             send_chunks(&self.stream, chunks, stall_max)
                 .await
                 .map_err(Ended::Send)?;
@@ -281,17 +302,17 @@ impl<S: Service> State<S> {
 
     /// The reply of the oldest unanswered request, if it is there.
     fn pop_ready(&mut self) -> Option<Reply> {
-        let Unanswered { answer, bytes } = self.unanswered.pop_front()?;
-        match answer {
+        let front = self.unanswered.pop_front()?;
+        match front.answer {
             Answer::Ready(reply) => {
-                self.finished_bytes -= bytes;
+                self.finished_bytes -= front.bytes;
+                if !matches!(reply, Reply::Close(_)) {
+                    self.service.answered(front.api_key, front.since.elapsed());
+                }
                 Some(reply)
             }
-            later => {
-                self.unanswered.push_front(Unanswered {
-                    answer: later,
-                    bytes,
-                });
+            answer => {
+                self.unanswered.push_front(Unanswered { answer, ..front });
                 None
             }
         }
@@ -317,6 +338,12 @@ impl<S: Service> State<S> {
             _ = stopping.wait_for(|stop| *stop) => Event::Stopping,
         }
     }
+}
+
+/// Of a frame that is no request, whatever stands in its place.
+fn api_key(frame: &[u8]) -> i16 {
+    let key = frame.first_chunk::<2>();
+    key.map_or(-1, |key| i16::from_be_bytes(*key))
 }
 
 async fn next_reply(front: Option<&mut Unanswered>) -> Reply {

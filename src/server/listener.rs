@@ -13,6 +13,7 @@ use super::congestion::Congestion;
 use super::connection::{ConnectionSettings, Service, serve};
 use super::limits::ConnectionLimits;
 use super::log_pace::LogPace;
+use super::traffic::Traffic;
 use crate::api::{Connection, ConnectionKind};
 use crate::host::{Listener, Stream, stream, tasks};
 
@@ -40,6 +41,7 @@ pub struct Bound {
     listener: Listener,
     congestion: Option<Congestion>,
     turned_away: LogPace,
+    traffic: Arc<Traffic>,
 }
 
 /// Binds `address` for the listener `name`.
@@ -50,8 +52,10 @@ pub fn bind(
     backlog: u32,
 ) -> io::Result<Bound> {
     let listener = stream::listen(address, backlog.max(BACKLOG_MIN))?;
+    let name: Arc<str> = name.into();
     Ok(Bound {
-        name: name.into(),
+        traffic: Traffic::of(name.clone()),
+        name,
         kind,
         congestion: listener.socket().map(Congestion::of_listener),
         listener,
@@ -62,6 +66,10 @@ pub fn bind(
 impl Bound {
     pub fn kind(&self) -> ConnectionKind {
         self.kind
+    }
+
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -103,6 +111,7 @@ impl Bound {
         let place = match settings.limits.enter(peer.ip()) {
             Ok(place) => place,
             Err(turned_away) => {
+                self.traffic.turned_away.increment();
                 if let Some(left_out) = self.turned_away.admit(Instant::now()) {
                     let listener = &*self.name;
                     tracing::info!(listener, %peer, left_out, "turned away: {turned_away}");
@@ -124,10 +133,12 @@ impl Bound {
             frame_bytes_max: settings.frame_bytes_max,
             idle_max: settings.idle_max,
             stopping: settings.stopping.clone(),
+            traffic: self.traffic.clone(),
         };
+        let open = self.traffic.enter();
         tasks::spawn(async move {
             serve(stream, peer, connection, service, connection_settings).await;
-            drop((place, alive));
+            drop((place, alive, open));
         });
     }
 }

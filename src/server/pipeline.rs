@@ -242,6 +242,8 @@ async fn forward(context: Context, frame: Bytes, body: Bytes) -> Reply {
     let reason = match forwarded {
         Ok(Some(Forwarded { frame, offset })) => {
             node.partitions.wait_applied(Offset(offset)).await;
+            node.requests
+                .note_errors(context.api, context.api_version, &frame);
             let mut whole = BytesMut::with_capacity(4 + frame.len());
             whole.put_i32(frame.len() as i32);
             whole.put_slice(&frame);
@@ -320,6 +322,12 @@ impl Service for Pipeline {
                 Answer::Later(stage) | Answer::Alone(stage) => turns.run_steps(stage).await,
             }
         }))
+    }
+
+    fn answered(&self, api_key: i16, time: Duration) {
+        if let Some(node) = self.node.get() {
+            node.requests.answered(api_key, time);
+        }
     }
 
     fn ended(&self, connection: &Arc<Connection>) {

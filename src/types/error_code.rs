@@ -178,6 +178,20 @@ impl ErrorCode {
             .ok()
             .map(|i| ErrorCode::ALL[i])
     }
+
+    /// The code of an answer from elsewhere: one that is not known here is an error all the same
+    /// (`Errors.forCode`).
+    pub fn of_answer(code: i16) -> ErrorCode {
+        ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError)
+    }
+
+    /// The error that an answer carries, if it carries one.
+    pub fn check(code: i16) -> Result<(), ErrorCode> {
+        match ErrorCode::of_answer(code) {
+            ErrorCode::None => Ok(()),
+            error => Err(error),
+        }
+    }
 }
 
 impl std::fmt::Display for ErrorCode {

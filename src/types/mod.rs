@@ -4,6 +4,8 @@
 mod causes;
 mod error_code;
 mod ids;
+#[cfg(test)]
+pub mod seeded;
 mod topic;
 
 pub use causes::with_causes;

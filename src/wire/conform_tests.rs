@@ -279,6 +279,51 @@ fn the_crate_reads_responses_of_every_version() {
     }
 }
 
+/// The error codes in the fields of `tree`, in their order.
+fn codes_in(tree: &Value, found: &mut Vec<i16>) {
+    match tree {
+        Value::Struct(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::Integer(code) if name.ends_with("error_code") => {
+                        found.push(*code as i16);
+                    }
+                    _ => codes_in(value, found),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|e| codes_in(e, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn error_codes_of_every_answer_are_found() {
+    let mut random = Random::new(11);
+    let mut in_all = 0;
+    for (api, version) in every_request() {
+        for round in 0..5 {
+            random.tagged = round % 2 == 1;
+            let answer = random_struct(api.response(version).unwrap(), &mut random);
+            let frame = encode_response(api.key, version, 9, &answer).unwrap();
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            codes_in(&answer, &mut expected);
+            error_codes(api.key, version, &frame, &mut |code| found.push(code));
+            assert_eq!(found, expected, "{} v{version}", api.name);
+            in_all += found.len();
+            // Nothing is read beyond an end that is not where it should be.
+            for cut in 0..frame.len() {
+                let mut fewer = Vec::new();
+                error_codes(api.key, version, &frame[..cut], &mut |code| {
+                    fewer.push(code)
+                });
+                assert!(expected.starts_with(&fewer));
+            }
+        }
+    }
+    assert!(in_all > 1000, "{in_all}");
+}
+
 #[test]
 fn trees_of_every_version_come_back() {
     let mut random = Random::new(2);

@@ -16,6 +16,7 @@
 
 mod codec_version;
 mod conform;
+mod error_codes;
 mod header;
 mod layout;
 mod malformed;
@@ -28,6 +29,7 @@ mod value_encode;
 
 pub use codec_version::codec_version;
 pub use conform::{ELEMENTS_MAX, conform, conform_response, has_few_elements};
+pub use error_codes::error_codes;
 pub use header::{RequestHeader, response_header_bytes, write_response_header};
 pub use layout::{Api, Kind, Length, Struct, api, api_by_name, apis};
 pub use malformed::{Malformed, Reason};

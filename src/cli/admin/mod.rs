@@ -45,13 +45,7 @@ pub fn text(text: &str) -> StrBytes {
 
 /// The code of an answer; `Ok` for "none".
 pub fn check(code: i16, message: Option<&StrBytes>) -> Answer<()> {
-    match ErrorCode::from_code(code) {
-        Some(ErrorCode::None) => Ok(()),
-        error => {
-            let error = error.unwrap_or(ErrorCode::UnknownServerError);
-            Err(AdminError::answer(error, message.map(|m| m.as_str())))
-        }
-    }
+    ErrorCode::check(code).map_err(|error| AdminError::answer(error, message.map(|m| m.as_str())))
 }
 
 impl Admin {

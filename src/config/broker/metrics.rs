@@ -6,6 +6,12 @@ config_table! {
     /// Metrics and the telemetry of clients.
     MetricsConfig;
 
+    String "klamm.metrics.listener" = "", [HostAndPort], Medium internal, ReadOnly
+        => klamm_metrics_listener: String,
+        "Klamm's own: the address that serves metrics and health over HTTP (docs/metrics.md); an empty host binds every address, nothing is served by default.";
+    Int "klamm.metrics.topics.max" = "1000", [AtLeast(0)], Low internal, ReadOnly
+        => klamm_metrics_topics_max: i32,
+        "Klamm's own: on a broker with replicas of more topics than this no metric tells topics apart.";
     List "metric.reporters" = "org.apache.kafka.common.metrics.JmxReporter", [Any],
         Low, ClusterWide
         no_effect "metrics are served over HTTP, not by classes",

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use super::machine::{ClusterView, GroupMachine};
-use crate::coordinator::runtime::{CoordinatorLog, Runtime};
+use crate::coordinator::runtime::{CoordinatorLog, Coordinators, Runtime};
 use crate::host::Clock;
 use crate::machine::group::command::*;
-use crate::machine::group::{GroupConfig, GroupId};
+use crate::machine::group::{GroupConfig, GroupId, GroupStates};
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TopicName};
 
 /// The group coordinator of a broker.
@@ -260,6 +260,14 @@ impl<L: CoordinatorLog> GroupCoordinator<L> {
             }
         }
         deleted
+    }
+
+    /// How many groups are in which state, and how many coordinators there are.
+    pub fn survey(&self) -> (GroupStates, Coordinators) {
+        let mut states = GroupStates::new();
+        let look = |machine: &GroupMachine| machine.groups().count_states(&mut states);
+        let coordinators = self.runtime.survey(look);
+        (states, coordinators)
     }
 
     /// The groups whose coordinator this broker is. One that is loading fails the whole list, as

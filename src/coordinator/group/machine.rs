@@ -33,6 +33,10 @@ impl GroupMachine {
         }
     }
 
+    pub(super) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
     fn step(now: Moment, output: Output) -> Step<Reply> {
         let mut batches = Vec::new();
         let mut records = Vec::new();

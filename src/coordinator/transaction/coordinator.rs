@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use super::machine::{ListTransactions, ProducerIdSource, Transactions, TxnCommand, TxnReply};
 use super::markers::{MarkerTargets, RETRY, judge, run_here_then_aside};
 use crate::coordinator::group::client_error;
-use crate::coordinator::runtime::{CoordinatorLog, Runtime};
+use crate::coordinator::runtime::{CoordinatorLog, Coordinators, Runtime};
 use crate::host::{Clock, tasks};
 use crate::machine::transaction::{
     AddPartitions, Command, EndTxn, InitProducerId, MarkersWritten, ProducerIdAndEpoch, Reply,
     TransactionConfig, TransactionListing, TransactionMachine, TransactionMetadata,
-    TransactionalId, TxnMarkers, VerifyPartitions, partition_for,
+    TransactionStates, TransactionalId, TxnMarkers, VerifyPartitions, partition_for,
 };
 use crate::types::{ErrorCode, LeaderEpoch, Offset, TopicPartition};
 
@@ -180,6 +180,14 @@ impl<L: CoordinatorLog> TransactionCoordinator<L> {
             Ok(other) => unreachable!("Describe was answered with {other:?}"),
             Err(error) => Err(client_error(error)),
         }
+    }
+
+    /// What the transactions are doing, and how many coordinators there are.
+    pub fn survey(&self) -> (TransactionStates, Coordinators) {
+        let mut states = TransactionStates::default();
+        let look = |machine: &Transactions| machine.machine().count_states(&mut states);
+        let coordinators = self.runtime.survey(look);
+        (states, coordinators)
     }
 
     /// The transactional ids whose coordinator this broker is. One partition that is loading fails

@@ -20,6 +20,9 @@ use crate::types::{ErrorCode, ProducerId, TimestampMs, TopicPartition};
 /// How long an expiry that could do nothing (no producer ids) waits.
 const EXPIRE_RETRY: Duration = Duration::from_millis(100);
 
+/// A clock that is set back by less is not worth a look at every transaction.
+const SET_BACK_MIN_MS: i64 = 100;
+
 /// Where fresh producer ids come from.
 pub trait ProducerIdSource: Send + Sync {
     /// The next id, if one is at hand; COORDINATOR_LOAD_IN_PROGRESS if not.
@@ -75,6 +78,10 @@ pub(super) struct Transactions {
 }
 
 impl Transactions {
+    pub(super) fn machine(&self) -> &TransactionMachine {
+        &self.machine
+    }
+
     pub(super) fn new(
         machine: TransactionMachine,
         ids: Arc<dyn ProducerIdSource>,
@@ -92,6 +99,16 @@ impl Transactions {
             now,
             expire_from: Duration::ZERO,
         }
+    }
+
+    /// The time of the next event.
+    fn at(&mut self, now: Moment) {
+        let passed = now.monotonic.saturating_sub(self.now.monotonic);
+        let expected = self.now.wall.0.saturating_add(passed.as_millis() as i64);
+        if now.wall.0 < expected - SET_BACK_MIN_MS {
+            self.machine.clock_is(TimestampMs(expected), now.wall);
+        }
+        self.now = now;
     }
 
     fn decide(&mut self, command: &Command, step: &mut Step<TxnReply>) -> Reply {
@@ -194,6 +211,7 @@ impl Machine for Transactions {
 
     fn on_loaded(&mut self, now: Moment) -> Step<TxnReply> {
         self.now = now;
+        self.machine.clock_is(now.wall, now.wall);
         let mut step = Step::default();
         for markers in self.machine.prepared() {
             if markers.partitions.is_empty() {
@@ -214,7 +232,7 @@ impl Machine for Transactions {
     }
 
     fn handle(&mut self, now: Moment, token: u64, command: TxnCommand) -> Step<TxnReply> {
-        self.now = now;
+        self.at(now);
         let mut step = Step::default();
         let reply = match command {
             TxnCommand::Decide(command) => TxnReply::Decided(self.decide(&command, &mut step)),
@@ -242,7 +260,7 @@ impl Machine for Transactions {
     }
 
     fn expire(&mut self, now: Moment) -> Step<TxnReply> {
-        self.now = now;
+        self.at(now);
         let mut step = Step::default();
         let ids = self.ids.clone();
         let decisions = self.machine.expire(now.wall, &mut || ids.draw());

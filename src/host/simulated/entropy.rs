@@ -7,31 +7,7 @@
 
 use std::cell::Cell;
 
-/// SplitMix64.
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.draw() % limit
-    }
-
-    pub fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-}
+use crate::types::seeded::Random;
 
 thread_local! {
     static ENTROPY: Cell<Option<u64>> = const { Cell::new(None) };
@@ -48,12 +24,12 @@ fn fill(buffer: &mut [u8]) -> bool {
     let Ok(Some(state)) = ENTROPY.try_with(Cell::get) else {
         return false;
     };
-    let mut random = Random(state);
+    let mut random = Random::new(state);
     for chunk in buffer.chunks_mut(8) {
         let bytes = random.draw().to_le_bytes();
         chunk.copy_from_slice(&bytes[..chunk.len()]);
     }
-    ENTROPY.set(Some(random.0));
+    ENTROPY.set(Some(random.state()));
     true
 }
 

@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::Process;
-use super::entropy::Random;
+use crate::types::seeded::Random;
 
 pub use stream::{ReadHalf, Stream, WriteHalf};
 

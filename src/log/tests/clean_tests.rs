@@ -431,6 +431,7 @@ fn a_failing_log_is_left_alone_for_a_while_and_the_others_are_not() {
     };
     assert!(matches!(next(NOW.0), Some(Err(LogError::Corrupt { .. }))));
     assert_eq!(cleaner.failed_count(), 1);
+    assert_eq!((cleaner.runs.get(), cleaner.failures.get()), (0, 1));
     assert!(next(NOW.0 + 14_999).is_none());
     assert!(matches!(next(NOW.0 + 15_000), Some(Err(_))));
     // Twice as long now.
@@ -439,6 +440,9 @@ fn a_failing_log_is_left_alone_for_a_while_and_the_others_are_not() {
     let cleaned = next(NOW.0 + 45_000).unwrap().unwrap();
     assert!(cleaned.written_bytes < cleaned.read_bytes / 2);
     assert_eq!(cleaner.failed_count(), 0);
+    assert_eq!((cleaner.runs.get(), cleaner.failures.get()), (1, 2));
+    let bytes = (cleaner.read_bytes.get(), cleaner.written_bytes.get());
+    assert_eq!(bytes, (cleaned.read_bytes, cleaned.written_bytes));
     assert!(next(NOW.0 + 45_000).is_none(), "it is clean");
     check(&fixture, &model, "compacted at last");
     // The clean point outlives a stop.
@@ -505,4 +509,34 @@ fn a_truncation_meanwhile_wins() {
             .iter()
             .all(|b| b.header.last_offset() < Offset(10))
     );
+}
+
+#[test]
+fn a_failed_log_that_is_gone_is_not_counted_any_more() {
+    let mut fixture = Fixture::new(compacting());
+    fill(&mut fixture, &mut Model::default());
+    fixture.log().flush().unwrap();
+    let log = Arc::clone(fixture.log.as_ref().unwrap());
+    let path = fixture.file("00000000000000000000.log");
+    let mut torn = fixture.disk.read(&path).unwrap();
+    torn[70] ^= 1;
+    let file = fixture.disk.open(&path, crate::host::OpenMode::Write);
+    let file = file.unwrap();
+    file.write_at(&mut [std::io::IoSlice::new(&torn)], 0)
+        .unwrap();
+    let cleaner = Cleaner::default();
+    let next = |logs: &[Arc<Log>]| {
+        let limits = CleanerLimits {
+            now: NOW,
+            map_bytes_max: 1 << 20,
+            pace: &|_| true,
+        };
+        let logs = logs.iter().map(|log| (log.clone(), log.log_end_offset()));
+        cleaner.clean_next(logs, &limits).is_some()
+    };
+    assert!(next(std::slice::from_ref(&log)));
+    assert!(!next(&[log]));
+    assert_eq!(cleaner.failed_count(), 1, "it waits");
+    assert!(!next(&[]));
+    assert_eq!(cleaner.failed_count(), 0);
 }

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use super::super::*;
 use super::faulty_disk::{Crash, FaultyDisk};
 use super::support::*;
-use crate::host::simulated::entropy::Random;
 use crate::host::{Disk, OpenMode, RealDisk};
 use crate::record::{Batch, Batches, MarkerType};
+use crate::types::seeded::Random;
 use crate::types::*;
 
 const SEEDS: u64 = 400;

@@ -1,6 +1,6 @@
 //! What administrators ask of all kinds of groups: describe, list, delete, and expiry.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::command::{DescribedGroup, ListGroups, ListedGroup, Now};
 use super::dispatch::Step;
@@ -24,7 +24,17 @@ impl Subscribed<'_> {
     }
 }
 
+/// How many groups there are, by protocol and state.
+pub type GroupStates = BTreeMap<(&'static str, &'static str), usize>;
+
 impl Group {
+    fn protocol_and_state(&self) -> (&'static str, &'static str) {
+        match self {
+            Group::Classic(group) => ("classic", group.state_name()),
+            Group::Consumer(group) => ("consumer", group.state_name()),
+        }
+    }
+
     fn listed(&self) -> ListedGroup {
         match self {
             Group::Classic(group) => group.listed(),
@@ -87,6 +97,13 @@ impl Groups {
                 None => not_found(id, "not found."),
             })
             .collect()
+    }
+
+    /// Adds the groups to `states`.
+    pub fn count_states(&self, states: &mut GroupStates) {
+        for group in self.groups.values() {
+            *states.entry(group.protocol_and_state()).or_default() += 1;
+        }
     }
 
     pub(super) fn list(&self, filter: &ListGroups) -> Vec<ListedGroup> {

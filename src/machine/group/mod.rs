@@ -33,6 +33,7 @@ mod tests;
 mod timers;
 mod topics;
 
+pub use admin::GroupStates;
 pub use config::{GroupConfig, GroupOverrides, MigrationPolicy};
 pub use topics::{Topic, TopicMap, Topics};
 

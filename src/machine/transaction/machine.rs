@@ -14,6 +14,11 @@
 //!
 //! After loading, `prepared` gives the markers of all transactions that were under way. At
 //! `deadline`, `expire` gives decisions, to be handled as in 2 and 3.
+//!
+//! Times in the log are those of the wall clock of whoever wrote them. After loading, and whenever
+//! the clock was set back, the driver says so (`clock_is`): what began in the future begins now,
+//! or it would stay open until that future has come. What was decided before the clock was set
+//! back has to be applied by then; a driver that applies later says it once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +55,8 @@ pub struct TransactionMachine {
     pub(super) outstanding: BTreeMap<TransactionalId, BTreeSet<TopicPartition>>,
     /// When something is to be done about an id by itself; none while a record is under way.
     deadlines: BTreeSet<(TimestampMs, TransactionalId)>,
+    /// From when the time of an id counts, where that is not what its record says.
+    counts_from: BTreeMap<TransactionalId, TimestampMs>,
 }
 
 impl TransactionMachine {
@@ -62,16 +69,47 @@ impl TransactionMachine {
             pending: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            counts_from: BTreeMap::new(),
         }
     }
 
     /// A configuration changed, or the feature level did.
     pub fn set_config(&mut self, config: TransactionConfig) {
         self.config = config;
+        self.find_deadlines();
+    }
+
+    /// The clock says `now` where by the time that has passed it would say `expected`; after
+    /// loading the two are the same. What waits keeps the time that it had left, but nothing waits
+    /// for longer than if it began now.
+    pub fn clock_is(&mut self, expected: TimestampMs, now: TimestampMs) {
+        let mut counts_from = BTreeMap::new();
+        for (id, metadata) in &self.transactions {
+            let Some(recorded) = begins_at(metadata) else {
+                continue;
+            };
+            let counted = self.counts_from.get(id).copied().unwrap_or(recorded);
+            let passed_ms = expected.0.saturating_sub(counted.0).max(0);
+            let from = TimestampMs(now.0.saturating_sub(passed_ms));
+            if from != recorded {
+                counts_from.insert(id.clone(), from);
+            }
+        }
+        self.counts_from = counts_from;
+        self.find_deadlines();
+    }
+
+    /// Whether the transaction that is open is the one that was.
+    fn goes_on(&self, id: &TransactionalId, next: Option<&TransactionMetadata>) -> bool {
+        let is_open = |m: &TransactionMetadata| m.state == TransactionState::Ongoing;
+        self.transactions.get(id).is_some_and(is_open) && next.is_some_and(is_open)
+    }
+
+    fn find_deadlines(&mut self) {
         let transactions = self.transactions.iter();
         let idle = transactions.filter(|(id, _)| !self.pending.contains_key(*id));
         self.deadlines = idle
-            .filter_map(|(id, metadata)| Some((deadline_of(&config, metadata)?, id.clone())))
+            .filter_map(|(id, metadata)| Some((self.deadline_of(id, metadata)?, id.clone())))
             .collect();
     }
 
@@ -122,12 +160,15 @@ impl TransactionMachine {
         } = record;
         self.pending.remove(&id);
         self.forget_deadline(&id);
+        if !self.goes_on(&id, metadata.as_ref()) {
+            self.counts_from.remove(&id);
+        }
         self.outstanding.remove(&id);
         let Some(metadata) = metadata else {
             self.transactions.remove(&id);
             return;
         };
-        if let Some(deadline) = deadline_of(&self.config, &metadata) {
+        if let Some(deadline) = self.deadline_of(&id, &metadata) {
             self.deadlines.insert((deadline, id.clone()));
         }
         if metadata.state.is_prepared() {
@@ -239,32 +280,35 @@ impl TransactionMachine {
 
     fn forget_deadline(&mut self, transactional_id: &TransactionalId) {
         let metadata = self.transactions.get(transactional_id);
-        if let Some(deadline) = metadata.and_then(|m| deadline_of(&self.config, m)) {
+        if let Some(deadline) = metadata.and_then(|m| self.deadline_of(transactional_id, m)) {
             self.deadlines.remove(&(deadline, transactional_id.clone()));
         }
     }
+
+    /// When the coordinator acts on an id by itself, if nobody else does before.
+    fn deadline_of(
+        &self,
+        transactional_id: &TransactionalId,
+        metadata: &TransactionMetadata,
+    ) -> Option<TimestampMs> {
+        let recorded = begins_at(metadata)?;
+        let from = self.counts_from.get(transactional_id).unwrap_or(&recorded);
+        let time_ms = match metadata.state {
+            // Kafka aborts what is open for longer than the time-out.
+            TransactionState::Ongoing => i64::from(metadata.transaction_timeout_ms) + 1,
+            _ => i64::from(self.config.transactional_id_expiration_ms),
+        };
+        Some(TimestampMs(from.0.saturating_add(time_ms)))
+    }
 }
 
-/// When the coordinator acts on an id by itself, if nobody else does before.
-fn deadline_of(config: &TransactionConfig, metadata: &TransactionMetadata) -> Option<TimestampMs> {
+/// From when the time of an id counts by its record, if it is limited.
+fn begins_at(metadata: &TransactionMetadata) -> Option<TimestampMs> {
     match metadata.state {
-        TransactionState::Ongoing => {
-            // Two-phase commit: only its client may end it.
-            let limited = metadata.transaction_timeout_ms != i32::MAX;
-            let timeout_ms = i64::from(metadata.transaction_timeout_ms);
-            // Kafka aborts what is open for longer than the time-out.
-            limited.then(|| metadata.start_timestamp.0.saturating_add(timeout_ms + 1))
-        }
-        state if state.may_expire() => {
-            let expiration_ms = i64::from(config.transactional_id_expiration_ms);
-            Some(
-                metadata
-                    .last_update_timestamp
-                    .0
-                    .saturating_add(expiration_ms),
-            )
-        }
+        // Two-phase commit: only its client may end it.
+        TransactionState::Ongoing if metadata.transaction_timeout_ms == i32::MAX => None,
+        TransactionState::Ongoing => Some(metadata.start_timestamp),
+        state if state.may_expire() => Some(metadata.last_update_timestamp),
         _ => None,
     }
-    .map(TimestampMs)
 }

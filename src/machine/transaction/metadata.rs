@@ -149,7 +149,8 @@ impl TransactionMetadata {
     ) -> Self {
         let mut next = self.changed(TransactionState::Ongoing, now);
         if self.state != TransactionState::Ongoing {
-            next.start_timestamp = next.last_update_timestamp;
+            // By this clock, though another one may have been ahead.
+            next.start_timestamp = now;
         }
         next.partitions.extend(added.iter().cloned());
         next.client_transaction_version = client_transaction_version;

@@ -47,7 +47,7 @@ pub use command::{
 pub use machine::{TransactionConfig, TransactionMachine};
 pub use metadata::TransactionMetadata;
 pub use producer_ids::{PRODUCER_ID_BLOCK_LEN, ProducerIdBlock, ProducerIds};
-pub use queries::{TransactionFilters, TransactionListing, known_states};
+pub use queries::{TransactionFilters, TransactionListing, TransactionStates, known_states};
 pub use records::{RecordError, TransactionRecord};
 pub use state::{TransactionState, TransactionVersion};
 

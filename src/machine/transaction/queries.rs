@@ -1,6 +1,6 @@
 //! DescribeTransactions and ListTransactions: what the machine shows. Both see what is committed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{TransactionMachine, TransactionMetadata, TransactionState, TransactionalId};
 use crate::types::{ErrorCode, ProducerId, TimestampMs};
@@ -25,6 +25,15 @@ pub struct TransactionListing {
     pub transactional_id: TransactionalId,
     pub producer_id: ProducerId,
     pub state: TransactionState,
+}
+
+/// What the transactions of a partition are doing.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct TransactionStates {
+    /// How many transactional ids are in which state.
+    pub counts: BTreeMap<TransactionState, usize>,
+    /// When the eldest of those under way began.
+    pub eldest: Option<TimestampMs>,
 }
 
 /// The named states that exist, and the names (each once) that the answer lists as unknown.
@@ -54,6 +63,18 @@ impl TransactionMachine {
             metadata.partitions = partitions.clone();
         }
         Ok(metadata)
+    }
+
+    /// Adds the transactions to `states`.
+    pub fn count_states(&self, states: &mut TransactionStates) {
+        for metadata in self.transactions.values() {
+            let state = metadata.state;
+            *states.counts.entry(state).or_default() += 1;
+            if state == TransactionState::Ongoing || state.is_prepared() {
+                let began = metadata.start_timestamp;
+                states.eldest = Some(states.eldest.map_or(began, |eldest| eldest.min(began)));
+            }
+        }
     }
 
     pub fn list(&self, now: TimestampMs, filters: &TransactionFilters) -> Vec<TransactionListing> {

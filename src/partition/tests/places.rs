@@ -15,7 +15,7 @@ use crate::metadata::{
 };
 use crate::partition::{Assignment, Partition, Partitions};
 use crate::record::BatchBuilder;
-use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId};
+use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId, base64_uuid};
 
 pub(super) const THIS: BrokerId = BrokerId(1);
 pub(super) const OTHER: BrokerId = BrokerId(2);
@@ -32,6 +32,7 @@ pub(super) fn topic_id() -> TopicId {
 /// Partition 0 of `t`, as the metadata has it.
 #[derive(Clone)]
 pub(super) struct Said {
+    topic_id: TopicId,
     pub directory: DirectoryId,
     pub isr: Vec<BrokerId>,
     pub leader: BrokerId,
@@ -42,6 +43,7 @@ pub(super) struct Said {
 impl Said {
     pub fn of(directory: DirectoryId) -> Said {
         Said {
+            topic_id: topic_id(),
             directory,
             isr: vec![THIS],
             leader: BrokerId::NONE,
@@ -67,11 +69,11 @@ impl Said {
         };
         let topic = TopicRecord {
             name: "t".into(),
-            topic_id: topic_id(),
+            topic_id: self.topic_id,
         };
         let partition = PartitionRecord {
             partition_id: 0,
-            topic_id: topic_id(),
+            topic_id: self.topic_id,
             replicas: Arc::new([THIS, OTHER]),
             isr: self.isr.clone().into(),
             removing_replicas: Arc::new([]),
@@ -202,6 +204,16 @@ fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
         let started = Started::new(&disk, names, &said, both);
         assert_eq!(started.place(), None);
         assert_eq!(started.told(), None);
+        let said = started.partitions.what_waits(&said.image(names));
+        let [line] = &said[..] else {
+            panic!("{said:?}");
+        };
+        let id = base64_uuid(dir("b").0);
+        let expected = format!("1 replicas wait for the log directory with directory.id={id}");
+        assert!(
+            line.starts_with(&expected) && line.ends_with(": t-0"),
+            "{line}"
+        );
     }
     let started = Started::new(&disk, &["b", "a"], &said, &["a"]);
     assert_eq!(started.place().as_deref(), Some("b"));
@@ -209,6 +221,20 @@ fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
         started.partition().unwrap().log().log_end_offset(),
         Offset(1)
     );
+}
+
+/// What this broker applies first may be older than what it had: a topic's records must not make
+/// way for a topic that was deleted before them.
+#[test]
+fn old_metadata_makes_nothing_and_sets_nothing_aside() {
+    let disk = written();
+    let mut old = Said::of(dir("b"));
+    old.topic_id = TopicId(Uuid::from_u128(4));
+    let said = Said::of(dir("b"));
+    let both: &[&str] = &["a", "b"];
+    let started = Started::after(&disk, both, &old.image(both), &said);
+    let partition = started.partition().unwrap();
+    assert_eq!(partition.log().log_end_offset(), Offset(1));
 }
 
 #[test]

@@ -23,9 +23,9 @@ use tokio::time::{Instant, sleep};
 
 use super::cluster::{NODES, address_of};
 use super::ledger::Ledger;
-use crate::host::simulated::entropy::Random;
 use crate::peer::{Address, ClusterView, Connection, Pending};
 use crate::record::{BatchBuilder, Batches};
+use crate::types::seeded::Random;
 use crate::types::{ErrorCode, Offset, ProducerEpoch, ProducerId, TimestampMs};
 
 pub const TOPIC: &str = "topic";

@@ -51,6 +51,7 @@ fn config(id: i32, more: &[String]) -> NodeConfig {
         "controller.listener.names=CONTROLLER".to_owned(),
         format!("controller.quorum.voters={}", voters.join(",")),
         "log.dirs=/logs".to_owned(),
+        "metadata.log.dir=/metadata".to_owned(),
         "klamm.log.dir.reserve.bytes=0".to_owned(),
         "num.partitions=1".to_owned(),
         "min.insync.replicas=2".to_owned(),
@@ -86,7 +87,9 @@ pub struct SimNode {
     pub id: i32,
     pub machine: IpAddr,
     pub disk: FaultyDisk,
-    store: MemoryKeyValue,
+    /// Of the metadata, on two disks of which one is there.
+    stores: [MemoryKeyValue; 2],
+    metadata_disk: usize,
     config: NodeConfig,
     clock: Arc<SimulatedClock>,
     network: Arc<Network>,
@@ -100,7 +103,8 @@ impl SimNode {
             id,
             machine: machine_of_node(id),
             disk: FaultyDisk::new(),
-            store: MemoryKeyValue::default(),
+            stores: Default::default(),
+            metadata_disk: 0,
             config: config(id, more),
             clock: Arc::new(SimulatedClock::new(Instant::now(), ahead_ms)),
             network: network.clone(),
@@ -112,7 +116,7 @@ impl SimNode {
     pub fn start(&mut self) {
         assert!(self.running.is_none(), "node {} runs", self.id);
         let process = Process::start(&self.network, self.machine);
-        let store = self.store.clone();
+        let store = self.stores[self.metadata_disk].clone();
         let host = Host {
             disk: Arc::new(self.disk.clone()),
             clock: self.clock.clone(),
@@ -148,6 +152,13 @@ impl SimNode {
         });
     }
 
+    /// The other disk of the metadata takes the place of this one, as in another order of
+    /// `log.dirs`.
+    pub fn swap_metadata(&mut self) {
+        assert!(self.running.is_none(), "node {} runs", self.id);
+        self.metadata_disk = 1 - self.metadata_disk;
+    }
+
     pub fn is_up(&self) -> bool {
         self.running.is_some()
     }
@@ -170,7 +181,7 @@ impl SimNode {
         running.process.kill(crash != Crash::Kill);
         *running.shown.lock() = None;
         self.disk = self.disk.crash(crash);
-        self.store = self.store.crash();
+        self.stores = [0, 1].map(|disk: usize| self.stores[disk].crash());
         self.is_paused = false;
     }
 

@@ -181,6 +181,13 @@ impl Faults {
                 }
                 self.cut(world, "isolate", &links);
             }
+            11 if self.may_lose(world) && world.all_admitted().is_ok() => {
+                self.count(world, "other metadata disk", &name);
+                self.is_losing = true;
+                world.nodes[at].kill(Crash::Kill);
+                world.nodes[at].swap_metadata();
+                self.later(world, 8000, Undo::Start(at));
+            }
             _ => {}
         }
     }

@@ -16,11 +16,11 @@ use super::faults::Faults;
 use super::ledger::{self, Ledger};
 use super::watch::Watch;
 use crate::host::simulated::Process;
-use crate::host::simulated::entropy::Random;
 use crate::host::simulated::network::{LinkTimes, Network, Trace};
 use crate::log::Log;
 use crate::metadata::planners::NewTopic;
 use crate::record::Batches;
+use crate::types::seeded::Random;
 use crate::types::{LeaderEpoch, Offset};
 
 /// Within this every producer gets on, once all is healed.
@@ -262,8 +262,29 @@ impl World {
         Ok(())
     }
 
+    /// Whether every node is the voter that all take it for.
+    pub fn all_admitted(&self) -> Result<(), String> {
+        let nodes: Option<Vec<_>> = self.nodes.iter().map(|sim| sim.node()).collect();
+        let nodes = nodes.ok_or("not all serve")?;
+        for node in &nodes {
+            let known = node.quorum.voters();
+            for other in nodes.iter().map(|node| &node.quorum) {
+                let is_it = (other.node_id(), other.directory_id());
+                if !known
+                    .iter()
+                    .any(|voter| (voter.id, voter.directory_id) == is_it)
+                {
+                    let (id, other) = (node.broker_id, other.node_id());
+                    return Err(format!("to node {id} node {other} is no voter"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn replicas_are_equal(&self) -> Result<(), String> {
         self.all_in_sync()?;
+        self.all_admitted()?;
         let newest = self.watch.newest().ok_or("no metadata")?;
         for sim in &self.nodes {
             let node = sim.node().ok_or("it does not serve")?;

@@ -233,6 +233,10 @@ impl ClassicGroup {
         }
     }
 
+    pub fn state_name(&self) -> &'static str {
+        self.state.name()
+    }
+
     pub fn listed(&self) -> ListedGroup {
         ListedGroup {
             group: self.group_id.clone(),

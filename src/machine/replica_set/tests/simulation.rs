@@ -14,29 +14,13 @@
 use std::collections::BTreeMap;
 
 use super::super::*;
+use crate::types::seeded::Random;
 
 const SEEDS: u64 = 300;
 const STEPS: usize = 3_500;
 const BROKERS: usize = 3;
 const LAG_MAX: Duration = Duration::from_millis(300);
 const MIN_ISR: usize = 2;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-}
 
 /// A record: the epoch of its leader, and a number of its own.
 type Record = (i32, u64);
@@ -187,7 +171,7 @@ impl World {
             alive: true,
         };
         let mut world = World {
-            random: Random(seed),
+            random: Random::new(seed),
             now: Duration::from_secs(1),
             controller,
             brokers: (0..BROKERS).map(broker).collect(),
@@ -216,8 +200,8 @@ impl World {
     }
 
     fn step(&mut self) {
-        let broker = self.random.below(BROKERS);
-        match self.random.below(100) {
+        let broker = self.random.index(BROKERS);
+        match self.random.index(100) {
             0..15 => self.produce(broker),
             15..40 => self.send_fetch(broker),
             40..85 => self.deliver(),
@@ -317,7 +301,7 @@ impl World {
         let grown = set.propose_growth(id(fetch.from), &eligible);
         self.propose(fetch.to, grown);
         self.advance(fetch.to);
-        let some = 1 + self.random.below(4);
+        let some = 1 + self.random.index(4);
         let at = &self.brokers[fetch.to];
         let answer = Answer::Records {
             records: at.log[fetch.offset..].iter().take(some).copied().collect(),
@@ -555,8 +539,8 @@ impl World {
         if !isr.iter().all(is_intact) {
             return;
         }
-        let loses = others_intact && self.random.below(2) == 0;
-        let lost = self.random.below(6);
+        let loses = others_intact && self.random.index(2) == 0;
+        let lost = self.random.index(6);
         let at = &mut self.brokers[broker];
         at.alive = false;
         at.set = None;
@@ -569,7 +553,7 @@ impl World {
         let at = &mut self.brokers[broker];
         at.high_watermark = at.checkpoint.min(at.log_end_offset());
         // The controller finds out now, or when it registers again.
-        if self.random.below(2) == 0 {
+        if self.random.index(2) == 0 {
             self.fence(broker, false);
         }
     }
@@ -598,10 +582,10 @@ impl World {
         if self.network.is_empty() {
             return;
         }
-        let at = self.random.below(self.network.len());
+        let at = self.random.index(self.network.len());
         let message = self.network.swap_remove(at);
         if self.faulty {
-            match self.random.below(20) {
+            match self.random.index(20) {
                 0 => return,
                 1 => self.network.push(message.clone()),
                 _ => {}

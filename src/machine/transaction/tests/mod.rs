@@ -1,5 +1,6 @@
 //! Tests of the machine as a whole: scenarios as text, Kafka's own log, the simulation.
 
+mod clocks;
 mod kafka_log;
 mod scenario;
 mod scenarios;

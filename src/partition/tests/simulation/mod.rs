@@ -23,27 +23,6 @@ use world::World;
 
 const SEEDS: u64 = 40;
 
-/// SplitMix64.
-pub struct Random(u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    pub fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-}
-
 fn environment(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().expect("a number"))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Random;
 use super::broker::{DIRS, Entry, ManualClock, SimBroker, entries, node_config};
 use super::controller::{Controller, PARTITIONS};
 use crate::host::Clock;
@@ -14,6 +13,7 @@ use crate::metadata::ImageDelta;
 use crate::partition::{IsrAnswers, IsrChange, Partition};
 use crate::peer::{ReplicaFetchAnswer, ReplicaFetchCall};
 use crate::record::BatchBuilder;
+use crate::types::seeded::Random;
 use crate::types::{BrokerId, ErrorCode, LeaderEpoch, Offset};
 
 const BROKERS: usize = 3;
@@ -117,7 +117,7 @@ impl World {
         let config = Arc::new(node_config());
         let broker = |at| SimBroker::new(id(at), clock.clone(), config.clone());
         let mut world = World {
-            random: Random(seed),
+            random: Random::new(seed),
             controller: Controller::new(BROKERS as i32),
             brokers: (0..BROKERS).map(broker).collect(),
             clock: clock.clone(),
@@ -145,11 +145,11 @@ impl World {
     }
 
     fn step(&mut self) {
-        let at = self.random.below(BROKERS);
+        let at = self.random.index(BROKERS);
         if self.random.one_in(5) {
             self.move_on(at);
         }
-        match self.random.below(100) {
+        match self.random.index(100) {
             0..15 => self.produce(at),
             15..40 => self.fetch(at),
             40..82 => self.deliver(),
@@ -163,12 +163,12 @@ impl World {
             97..98 => self.start(at),
             98..99 => {
                 self.start(at);
-                let index = self.random.below(PARTITIONS as usize) as i32;
-                let to = self.random.below(DIRS.len());
+                let index = self.random.index(PARTITIONS as usize) as i32;
+                let to = self.random.index(DIRS.len());
                 self.brokers[at].move_replica(index, to);
             }
             _ => {
-                let index = self.random.below(PARTITIONS as usize) as i32;
+                let index = self.random.index(PARTITIONS as usize) as i32;
                 self.controller.move_leader(index, at as i32);
             }
         }
@@ -190,7 +190,7 @@ impl World {
     }
 
     fn produce(&mut self, at: usize) {
-        let index = self.random.below(PARTITIONS as usize) as i32;
+        let index = self.random.index(PARTITIONS as usize) as i32;
         let Some(partition) = self.brokers[at].partition(index) else {
             return;
         };
@@ -227,7 +227,7 @@ impl World {
         if count == 0 {
             return;
         }
-        let place = self.random.below(count);
+        let place = self.random.index(count);
         let (leader, fetching) = broker.fetching.iter_mut().nth(place).expect("one of them");
         if fetching.in_flight.is_some() {
             // It waits no longer, now and then.
@@ -252,7 +252,7 @@ impl World {
         if self.network.is_empty() {
             return;
         }
-        let place = self.random.below(self.network.len());
+        let place = self.random.index(self.network.len());
         let message = self.network.swap_remove(place);
         let is_lost = self.faulty && self.random.one_in(15);
         match message {
@@ -280,7 +280,7 @@ impl World {
                 number,
                 call,
             } => {
-                let max_bytes = 60 + self.random.below(400) as u32;
+                let max_bytes = 60 + self.random.index(400) as u32;
                 if let Some(answer) = self.brokers[to].serve(&call, max_bytes) {
                     self.network.push(Message::Fetched {
                         from: to,
@@ -389,7 +389,7 @@ impl World {
         if broker.partitions.is_none() || left == 0 {
             return;
         }
-        let some = 1 + self.random.below(left);
+        let some = 1 + self.random.index(left);
         let mut delta = ImageDelta::default();
         for (_, of_entry) in &self.controller.history[broker.applied + 1..][..some] {
             delta.merge(of_entry);
@@ -429,7 +429,7 @@ impl World {
             return;
         }
         // What it knew when it went down, or less.
-        let applied = self.random.below(self.brokers[at].applied + 1);
+        let applied = self.random.index(self.brokers[at].applied + 1);
         let image = self.controller.history[applied].0.clone();
         let epoch = self.controller.register(id(at));
         self.brokers[at].start(&image, applied, epoch);
@@ -453,7 +453,7 @@ impl World {
             });
         }
         if may_lose && self.random.one_in(2) {
-            let kind = Crash::ALL[1 + self.random.below(Crash::ALL.len() - 1)];
+            let kind = Crash::ALL[1 + self.random.index(Crash::ALL.len() - 1)];
             self.brokers[at].crash(kind);
             self.intact
                 .iter_mut()

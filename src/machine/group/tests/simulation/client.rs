@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::Random;
 use super::world::topic_id;
 use crate::machine::group::command::*;
 use crate::machine::group::records::TopicPartitions;
 use crate::machine::group::{GroupId, MemberId};
+use crate::types::seeded::Random;
 use crate::types::{ErrorCode, LeaderEpoch, Offset};
 
 /// A client gives up on a request after this long and sends the next one.
@@ -113,7 +113,7 @@ impl Client {
     fn join(&self, random: &mut Random) -> Command {
         let mut metadata = vec![0, 0, 0, 0, 0, 1, 0, 1, b't'];
         metadata.extend((-1i32).to_be_bytes());
-        let id = u128::from(random.next()) << 64 | u128::from(random.next());
+        let id = u128::from(random.draw()) << 64 | u128::from(random.draw());
         Command::JoinGroup(JoinGroup {
             group: self.group.clone(),
             member_id: self.member_id.clone(),

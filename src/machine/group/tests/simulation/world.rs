@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::Random;
 use super::client::Client;
 use crate::machine::group::command::*;
 use crate::machine::group::records::Record;
 use crate::machine::group::*;
+use crate::types::seeded::Random;
 use crate::types::{ProducerId, TimestampMs, TopicId};
 
 pub(super) const GROUPS: [&str; 2] = ["g0", "g1"];
@@ -58,7 +58,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let config = GroupConfig {
             group_initial_rebalance_delay_ms: random.below(2) as i32 * 3_000,
             consumer_assignment_interval_ms: random.below(2) as i32 * 1_000,

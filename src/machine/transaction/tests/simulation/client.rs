@@ -93,7 +93,7 @@ impl Client {
             self.begin_request(Step::End(result));
             return;
         }
-        let partition = partitions[random.below(partitions.len())].clone();
+        let partition = partitions[random.index(partitions.len())].clone();
         self.begin_request(if self.version.bumps_epoch() {
             Step::Produce { partition, number }
         } else {
@@ -112,7 +112,7 @@ impl Client {
         let command = match &self.step {
             Step::Init => Command::InitProducerId(InitProducerId {
                 transactional_id,
-                transaction_timeout_ms: 500,
+                transaction_timeout_ms: super::world::TIMEOUT_MS,
                 expected: self.producer,
             }),
             Step::Add { partition, .. } => Command::AddPartitions(AddPartitions {

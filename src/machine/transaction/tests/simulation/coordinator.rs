@@ -108,7 +108,7 @@ impl Driver {
     }
 
     /// The oldest append is committed.
-    pub fn commit(&mut self) -> Option<UnderWay> {
+    pub fn commit(&mut self, now: TimestampMs) -> Option<UnderWay> {
         let under_way = self.under_way.pop_front()?;
         self.write(&under_way);
         let machine = self.machine.as_mut().unwrap();
@@ -116,6 +116,7 @@ impl Driver {
             for record in &under_way.decision.records {
                 machine.apply(record.clone());
             }
+            machine.clock_is(now, now);
         }
         if let Some(markers) = &under_way.decision.markers {
             assert!(machine.prepared().contains(markers));
@@ -140,9 +141,10 @@ impl Driver {
     }
 
     /// Loads the log, compacted or not, and gives the markers still to be written.
-    pub fn load(&mut self, compact: bool) -> Vec<TxnMarkers> {
+    pub fn load(&mut self, now: TimestampMs, compact: bool) -> Vec<TxnMarkers> {
         self.epoch += 1;
-        let machine = self.replay(compact);
+        let mut machine = self.replay(compact);
+        machine.clock_is(now, now);
         let markers = machine.prepared();
         self.machine = Some(machine);
         markers
@@ -170,11 +172,7 @@ impl Driver {
                 metadata.previous_producer_id = ProducerId::NONE;
                 metadata.client_transaction_version = TransactionVersion::V0;
             }
-            (
-                transactions,
-                machine.deadline(),
-                machine.outstanding.clone(),
-            )
+            (transactions, machine.outstanding.clone())
         };
         let live = shown(self.machine.as_ref().unwrap());
         assert_eq!(live, shown(&self.replay(false)));

@@ -1,5 +1,6 @@
 //! The machine in a small world, from seeds: clients with the same and different transactional
-//! ids, zombies, time-outs, a coordinator that crashes and loads again, markers late and twice.
+//! ids, zombies, time-outs, a coordinator that crashes and loads again, or whose clock jumps, markers
+//! late and twice.
 //!
 //! Fault model. A message may be late and overtake others; one to or from the coordinator may be
 //! lost. A crash of the coordinator loses what was not yet appended and all its answers; markers
@@ -23,30 +24,10 @@ mod partition;
 mod world;
 
 use super::*;
+use crate::types::seeded::Random;
 use world::World;
 
 const SEEDS: u64 = 400;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-}
 
 /// A transaction as its client sees it: which client, and its how-manieth.
 type Txn = (usize, u32);

@@ -11,6 +11,10 @@ use crate::types::ErrorCode;
 
 const STEPS: usize = 4000;
 const EXPIRATION_MS: i32 = 600_000;
+const START: TimestampMs = TimestampMs(1_000_000_000);
+/// Of every client.
+pub const TIMEOUT_MS: i32 = 500;
+const JUMP_MAX_MS: usize = 3_600_000;
 
 /// Who waits for a decision.
 #[derive(Debug, Clone)]
@@ -93,6 +97,7 @@ pub struct Counts {
     refused_markers: u64,
     refused_appends: u64,
     id_changes: u64,
+    jumps: u64,
 }
 
 impl Counts {
@@ -105,18 +110,27 @@ impl Counts {
         self.refused_markers += other.refused_markers;
         self.refused_appends += other.refused_appends;
         self.id_changes += other.id_changes;
+        self.jumps += other.jumps;
     }
 
     pub fn assert_rich(&self) {
         assert!(self.commits > 4000 && self.aborts > 2000 && self.fatal > 1000);
         assert!(self.crashes > 1000 && self.time_outs > 500 && self.id_changes > 50);
+        assert!(self.jumps > 500);
         assert!(self.refused_markers > 3 && self.refused_appends > 30);
     }
 }
 
 pub struct World {
     random: Random,
+    /// What the coordinator's clock shows; it jumps.
     now: TimestampMs,
+    latest: TimestampMs,
+    /// What has really passed.
+    elapsed_ms: i64,
+    loaded_at_ms: i64,
+    /// When the transactions that are open began.
+    open_since_ms: BTreeMap<TransactionalId, i64>,
     version: TransactionVersion,
     driver: Driver,
     names: Vec<TopicPartition>,
@@ -130,13 +144,13 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let version = match seed % 4 {
             0 => TransactionVersion::V0,
             1 => TransactionVersion::V1,
             _ => TransactionVersion::V2,
         };
-        let names: Vec<_> = (0..1 + random.below(4))
+        let names: Vec<_> = (0..1 + random.index(4))
             .map(|n| partition(&format!("t-{n}")))
             .collect();
         let config = TransactionConfig {
@@ -145,7 +159,11 @@ impl World {
         };
         let mut world = World {
             random,
-            now: TimestampMs(1_000_000),
+            now: START,
+            latest: START,
+            elapsed_ms: 0,
+            loaded_at_ms: 0,
+            open_since_ms: BTreeMap::new(),
             version,
             driver: Driver::new(config, seed % 8 < 4),
             partitions: names
@@ -159,7 +177,7 @@ impl World {
             counts: Counts::default(),
             healed: false,
         };
-        for _ in 0..1 + world.random.below(4) {
+        for _ in 0..1 + world.random.index(4) {
             world.start_client();
         }
         world.near_the_last_epoch();
@@ -175,10 +193,10 @@ impl World {
             self.driver.fill_ids();
             let init = Command::InitProducerId(InitProducerId {
                 transactional_id: id.into(),
-                transaction_timeout_ms: 500,
+                transaction_timeout_ms: TIMEOUT_MS,
                 expected: None,
             });
-            let epoch = ProducerEpoch(i16::MAX - 2 - self.random.below(6) as i16);
+            let epoch = ProducerEpoch(i16::MAX - 2 - self.random.index(6) as i16);
             let record = self.driver.start_at(self.now, &init, epoch);
             self.emit(Event::Record {
                 record,
@@ -189,7 +207,7 @@ impl World {
     }
 
     fn start_client(&mut self) {
-        let id = ["a", "b", "c"][self.random.below(3)];
+        let id = ["a", "b", "c"][self.random.index(3)];
         // Old clients exist in every cluster.
         let old = self.version != TransactionVersion::V2 || self.random.one_in(3);
         let version = if old {
@@ -209,7 +227,7 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.random.below(1000) {
+        match self.random.index(1000) {
             0..=1 => self.crash(),
             2..=31 => self.load(),
             32..=61 => self.pass_time(),
@@ -229,9 +247,50 @@ impl World {
     }
 
     fn pass_time(&mut self) {
-        self.now.0 += self.random.below(60) as i64;
+        let passed_ms = self.random.index(60) as i64;
+        self.elapsed_ms += passed_ms;
+        self.now.0 += passed_ms;
+        if !self.healed && self.random.one_in(40) {
+            self.jump();
+        }
+        self.latest = self.latest.max(self.now);
         self.driver.fill_ids();
         self.driver.expire(self.now);
+        self.check_time_outs();
+    }
+
+    /// The coordinator's wall clock is put right, or wrong.
+    fn jump(&mut self) {
+        self.counts.jumps += 1;
+        let by_ms = self.random.index(JUMP_MAX_MS) as i64;
+        if self.random.one_in(3) {
+            self.now.0 += by_ms;
+            return;
+        }
+        let expected = self.now;
+        self.now.0 -= by_ms;
+        if let Some(machine) = &mut self.driver.machine {
+            machine.clock_is(expected, self.now);
+        }
+    }
+
+    /// Nothing is open for longer than its time-out, by real time, where its coordinator was there.
+    fn check_time_outs(&self) {
+        let Some(machine) = &self.driver.machine else {
+            return;
+        };
+        for (id, metadata) in &machine.transactions {
+            if metadata.state != TransactionState::Ongoing || machine.pending.contains_key(id) {
+                continue;
+            }
+            let began_ms = self.open_since_ms.get(id).copied();
+            let since_ms = began_ms.unwrap_or(self.elapsed_ms).max(self.loaded_at_ms);
+            let open_ms = self.elapsed_ms - since_ms;
+            assert!(
+                open_ms <= i64::from(TIMEOUT_MS),
+                "{id} is open for {open_ms} ms"
+            );
+        }
     }
 
     fn crash(&mut self) {
@@ -239,7 +298,7 @@ impl World {
             return;
         }
         self.counts.crashes += 1;
-        let survivors = self.random.below(self.driver.under_way.len() + 1);
+        let survivors = self.random.index(self.driver.under_way.len() + 1);
         for UnderWay { decision, origin } in self.driver.crash(survivors) {
             self.recorded(&decision, &origin);
         }
@@ -255,13 +314,14 @@ impl World {
             return;
         }
         let compact = self.random.one_in(2);
-        for markers in self.driver.load(compact) {
+        self.loaded_at_ms = self.elapsed_ms;
+        for markers in self.driver.load(self.now, compact) {
             self.send_markers(markers);
         }
     }
 
     fn commit(&mut self) {
-        if let Some(under_way) = self.driver.commit() {
+        if let Some(under_way) = self.driver.commit(self.now) {
             self.committed(under_way);
         }
     }
@@ -282,6 +342,13 @@ impl World {
             if let Some(metadata) = &record.metadata {
                 let changed = metadata.next_producer_id != ProducerId::NONE;
                 self.counts.id_changes += u64::from(changed);
+            }
+            let is_open = record.metadata.as_ref();
+            let is_open = is_open.is_some_and(|m| m.state == TransactionState::Ongoing);
+            let id = record.transactional_id.clone();
+            match is_open {
+                true => _ = self.open_since_ms.entry(id).or_insert(self.elapsed_ms),
+                false => _ = self.open_since_ms.remove(&id),
             }
             let client = origin.client();
             let resumes = matches!(origin, Origin::Client { resumes: true, .. });
@@ -350,7 +417,7 @@ impl World {
         if alive.is_empty() {
             return;
         }
-        let index = alive[self.random.below(alive.len())];
+        let index = alive[self.random.index(alive.len())];
         let before = self.clients[index].sequence;
         self.clients[index].choose(&mut self.random, &self.names);
         let client = &self.clients[index];
@@ -408,7 +475,7 @@ impl World {
         if self.network.is_empty() {
             return;
         }
-        let message = self.network[self.random.below(self.network.len())].clone();
+        let message = self.network[self.random.index(self.network.len())].clone();
         let safe = match &message {
             Message::Marker { markers, .. } => markers.transaction_version.bumps_epoch(),
             Message::MarkerWritten(_) => true,
@@ -425,7 +492,7 @@ impl World {
         if self.network.is_empty() || self.healed {
             return;
         }
-        let at = self.random.below(self.network.len());
+        let at = self.random.index(self.network.len());
         // Markers are sent until they are written.
         let marker = self.network[at].client().is_none();
         if !marker {
@@ -437,7 +504,7 @@ impl World {
         if self.network.is_empty() {
             return;
         }
-        let at = self.random.below(self.network.len());
+        let at = self.random.index(self.network.len());
         match self.network.swap_remove(at) {
             Message::ToCoordinator { command, origin } => self.at_coordinator(command, origin),
             Message::ToPartition(produce) => self.at_partition(produce),
@@ -641,9 +708,11 @@ impl World {
         self.invariants
             .iter()
             .for_each(|invariant| invariant.at_end());
-        self.now.0 += i64::from(EXPIRATION_MS);
+        // Their last change may be in the future of this clock, and, as each takes a millisecond of
+        // its own, a little ahead of what any clock has shown.
+        self.now.0 = self.latest.0 + i64::from(EXPIRATION_MS) + STEPS as i64;
         self.driver.expire(self.now);
-        while self.driver.commit().is_some() {}
+        while self.driver.commit(self.now).is_some() {}
         let machine = self.driver.machine.as_ref().unwrap();
         assert!(machine.transactions.is_empty() && machine.deadline().is_none());
     }
