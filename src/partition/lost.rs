@@ -14,7 +14,7 @@
 //!
 //! 1. It may also be the log of a topic that was deleted and made again just before a crash. Then
 //!    nobody had told the controller where the new one is, or there is but one directory and no
-//!    leader was elected yet.
+//!    leader was elected before this start.
 //! 2. What is lost and counted on is neither led nor followed; the controller hears of it
 //!    (`machine::replica_place`), and as long as the metadata does not change its mind, nothing is
 //!    made in its place. The files stay as they are: whoever puts the directory back in order and
@@ -94,7 +94,13 @@ impl Partitions {
         let dir = self.working_dirs().find(|dir| id_of(dir) == Some(named))?;
         let other = dir.log(topic_partition)?.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
-        let may_be_older = self.log_dirs().len() == 1 && replica.was_never_elected;
+        let key = (topic_id, topic_partition.partition);
+        // The registration of a broker that has crashed brings elections.
+        let mut never_elected = self.never_elected.lock();
+        if replica.was_never_elected {
+            never_elected.insert(key);
+        }
+        let may_be_older = self.log_dirs().len() == 1 && never_elected.contains(&key);
         let what = match image.topic_by_id(other) {
             _ if is_its_own => return None,
             Some(topic) => format!("it holds a log of the topic {} ({other})", topic.name),
