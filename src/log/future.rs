@@ -149,8 +149,8 @@ impl Log {
         self.log_start_offset() == end || self.is_beginning_of(other) && self.ends_within(other)
     }
 
-    /// Whether `other` has all that is in this log, and more. An empty log that begins with an epoch
-    /// was begun in that one: an older log is not its continuation.
+    /// Whether `other` has all that is in this log, and more. An empty log that begins with an
+    /// epoch was begun in that one: an older log is not its continuation.
     pub fn goes_on_in(&self, other: &Log) -> bool {
         let end = self.log_end_offset();
         let is_empty = self.log_start_offset() == end;

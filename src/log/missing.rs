@@ -3,10 +3,11 @@
 //! 1. A line in `recovery-point-offset-checkpoint` above 0 says that the log of that name had so
 //!    many flushed records in this directory. Its directory had been synced by then: no crash takes
 //!    it away.
-//! 2. Such a line stays, and with it the one in `log-start-offset-checkpoint`, until a log of that
-//!    name is made, or somebody knows that there is none to wait for ([`LogDir::forget_missing`]).
-//! 3. A log that was deleted may have left its line, for as long as its files are there (`-delete`):
-//!    that one is not missing.
+//! 2. Such a line stays, and with it the one in `log-start-offset-checkpoint`, until a log of
+//!    that name is made, or somebody knows that there is none to wait for
+//!    ([`LogDir::forget_missing`]).
+//! 3. A log that was deleted may have left its line, for as long as its files are there
+//!    (`-delete`): that one is not missing.
 
 use std::path::PathBuf;
 

@@ -72,7 +72,8 @@ impl Why {
 
 /// Which of `of_name` is the log of the partition.
 fn choose(of_name: &[Found], topic_id: TopicId, named: DirectoryId) -> Option<(usize, Why)> {
-    let newest = |logs: &mut dyn Iterator<Item = usize>| logs.max_by_key(|n| of_name[*n].newness());
+    let newness = |n: &usize| of_name[*n].newness();
+    let newest = |logs: &mut dyn Iterator<Item = usize>| logs.max_by_key(newness);
     let is_of_topic = |n: &usize| of_name[*n].log.topic_id() == topic_id;
     let of_topic = || (0..of_name.len()).filter(is_of_topic);
     let in_named = of_topic().find(|n| id_of(&of_name[*n].log_dir) == Some(named));
@@ -114,7 +115,8 @@ impl FoundLogs {
         Some((claimed, why))
     }
 
-    /// Whether there is a log of this topic's partition that goes as far as `end`; none does without.
+    /// Whether there is a log of this topic's partition that goes as far as `end`; without one
+    /// there is none.
     pub fn has(
         &self,
         topic_partition: &TopicPartition,

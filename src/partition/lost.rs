@@ -2,18 +2,19 @@
 //! known of them, and what the operator is told.
 //!
 //! ```text
-//! in the directory that the metadata names                              sign of
-//! --------------------------------------------------------------------- -----------------------
-//! no directory of the partition, a line in the recovery-point checkpoint lost records (`log::missing`)
-//! one that cannot be opened, or whose flushed records are gone          what is in it
-//! one of another topic that is here too                                 names that were exchanged
-//! one of a topic that nobody knows                                      a partition.metadata that
-//!                                                                       was changed (1)
+//! in the directory that the metadata names         sign of
+//! ------------------------------------------------ ----------------------------------------------
+//! no directory of the partition, and a line in     lost records (`log::missing`)
+//! the recovery-point checkpoint
+//! one that cannot be opened, or whose flushed      what is in it
+//! records are gone
+//! one of another topic that is here too            names that were exchanged
+//! one of a topic that nobody knows                 a partition.metadata that was changed (1)
 //! ```
 //!
 //! 1. It may also be the log of a topic that was deleted and made again just before a crash. Then
 //!    nobody had told the controller where the new one is, or there is but one directory and no
-//!    leader was elected yet.
+//!    leader was elected before this start.
 //! 2. What is lost and counted on is neither led nor followed; the controller hears of it
 //!    (`machine::replica_place`), and as long as the metadata does not change its mind, nothing is
 //!    made in its place. The files stay as they are: whoever puts the directory back in order and
@@ -93,7 +94,13 @@ impl Partitions {
         let dir = self.working_dirs().find(|dir| id_of(dir) == Some(named))?;
         let other = dir.log(topic_partition)?.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
-        let may_be_older = self.log_dirs().len() == 1 && replica.was_never_elected;
+        let key = (topic_id, topic_partition.partition);
+        // The registration of a broker that has crashed brings elections.
+        let mut never_elected = self.never_elected.lock();
+        if replica.was_never_elected {
+            never_elected.insert(key);
+        }
+        let may_be_older = self.log_dirs().len() == 1 && never_elected.contains(&key);
         let what = match image.topic_by_id(other) {
             _ if is_its_own => return None,
             Some(topic) => format!("it holds a log of the topic {} ({other})", topic.name),
@@ -113,9 +120,9 @@ impl Partitions {
         let path = lost.path.display();
         tracing::error!(
             %topic_partition,
-            "its log is lost, and it is not served from here: {path}: {}. Put that directory back in \
-             order and start the broker again; or give its records up, if no other replica has \
-             them: klamm leader-election --bootstrap-server HOST:PORT --election-type unclean \
+            "its log is lost, and it is not served from here: {path}: {}. Put that directory back \
+             in order and start the broker again; or give its records up, if no other replica \
+             has them: klamm leader-election --bootstrap-server HOST:PORT --election-type unclean \
              --topic {topic} --partition {partition}",
             lost.what
         );

@@ -290,7 +290,8 @@ impl Partitions {
                 Some((own, why)) => format!("{} is served: {}", own.described(), why.text()),
                 None => "it is of another topic of that name".to_owned(),
             };
-            tracing::warn!(%topic_partition, %id, "a log of this name makes way: {was}; {why}; {what}");
+            let all = format!("{was}; {why}; {what}");
+            tracing::warn!(%topic_partition, %id, "a log of this name makes way: {all}");
         }
         Ok(())
     }

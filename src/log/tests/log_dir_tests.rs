@@ -390,7 +390,7 @@ fn records_whose_topic_cannot_be_told_are_kept() {
         };
         assert_eq!(*named, path);
         let flushed = fixture.dir().missing_log(&partition("t", 0));
-        assert_eq!(flushed, Some(Offset(5)));
+        assert_eq!(flushed, Some(Offset(15)));
     };
     is_refused(&mut fixture);
     fixture.disk.remove_file(&path).unwrap();
@@ -411,7 +411,7 @@ fn records_whose_topic_cannot_be_told_are_kept() {
     assert!(report.partitions.is_empty());
     assert_eq!(report.ignored.len(), 1);
     let flushed = fixture.dir().missing_log(&partition("t", 0));
-    assert_eq!(flushed, Some(Offset(5)));
+    assert_eq!(flushed, Some(Offset(15)));
     fixture.kill();
     fixture
         .disk
@@ -422,7 +422,7 @@ fn records_whose_topic_cannot_be_told_are_kept() {
         .unwrap();
     let report = fixture.open();
     let log = report.partitions[0].log.as_ref().unwrap();
-    assert_eq!(log.log_end_offset(), Offset(5));
+    assert_eq!(log.log_end_offset(), Offset(15));
     assert_eq!(fixture.dir().missing_log(&partition("t", 0)), None);
 }
 
@@ -437,7 +437,7 @@ fn a_line_of_a_log_that_is_gone_stays_until_one_of_that_name_is_made() {
     for _ in 0..2 {
         fixture.open();
         let flushed = fixture.dir().missing_log(&partition("t", 0));
-        assert_eq!(flushed, Some(Offset(5)));
+        assert_eq!(flushed, Some(Offset(15)));
         fixture.dir().write_recovery_points().unwrap();
         fixture.kill();
     }

@@ -251,9 +251,11 @@ fn a_topic_that_was_deleted_and_made_again_just_before_a_crash_begins_empty() {
     // It is where all is, and has the leader that it was made with.
     let disk = written(2);
     change_topic(&disk, "b/t-0");
-    let mut said = led();
-    said.leader_epoch = 0;
-    let started = Started::new(&disk, &["b"], &said, &["b"]);
+    let mut made = led();
+    made.leader_epoch = 0;
+    let mut elected = led();
+    (elected.leader_epoch, elected.partition_epoch) = (2, 3);
+    let started = Started::after(&disk, &["b"], &made.image(&["b"]), &elected);
     assert_eq!(end(&started), Some(Offset(0)));
     assert!(kinds(&disk, "b").contains(&"stray".to_owned()));
 }
