@@ -33,7 +33,7 @@ use super::endpoint::{Endpoint, Looking};
 use super::identity::{self, Identity};
 use super::peer_transport::PeerTransport;
 use super::rpc::{HelloAnswer, HelloRequest, VoterInfo};
-use super::{QuorumConfig, QuorumError, Waiting};
+use super::{Quorum, QuorumConfig, QuorumError, Waiting};
 
 pub(super) const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_MAX: Duration = Duration::from_secs(1);
@@ -249,6 +249,19 @@ fn decide(
     let cluster_id = config.cluster_id.clone();
     let cluster_id = cluster_id.unwrap_or_else(|| base64_uuid(random::uuid()));
     Ok(Some(identity(cluster_id, Some(first))))
+}
+
+impl Quorum {
+    /// Waits until the image is that of a cluster.
+    pub(super) async fn formed(&self) -> Result<(), QuorumError> {
+        let mut changes = self.subscribe();
+        while let Some(change) = changes.next().await {
+            if change.image.cluster_id().is_some() {
+                return Ok(());
+            }
+        }
+        Err(QuorumError::Stopped)
+    }
 }
 
 #[cfg(test)]

@@ -356,17 +356,6 @@ impl Quorum {
         self.run(|_| Plan::answer(())).await
     }
 
-    /// Waits until the image is that of a cluster.
-    async fn formed(&self) -> Result<(), QuorumError> {
-        let mut changes = self.subscribe();
-        while let Some(change) = changes.next().await {
-            if change.image.cluster_id().is_some() {
-                return Ok(());
-            }
-        }
-        Err(QuorumError::Stopped)
-    }
-
     fn voter(&self) -> Result<&Voter, QuorumError> {
         match &self.member {
             Member::Voter(voter) => Ok(voter),

@@ -4,8 +4,8 @@
 //!
 //! Fault model (`faults`). Processes are killed, paused and stopped; machines lose power, and with
 //! it what was not flushed, but only while all replicas of all partitions are in sync and until
-//! they are again nobody else loses anything; disks fail, which may lose as much; a node starts with
-//! another disk for its metadata, and later with the first one again. Links between
+//! they are again nobody else loses anything; disks fail, which may lose as much; a node starts
+//! with another disk for its metadata, and later with the first one again. Links between
 //! nodes, and between clients and nodes, are cut in one or both directions, late, or reset. Clocks
 //! differ.
 //!

@@ -1,6 +1,6 @@
 //! The machine in a small world, from seeds: clients with the same and different transactional
-//! ids, zombies, time-outs, a coordinator that crashes and loads again, or whose clock jumps, markers
-//! late and twice.
+//! ids, zombies, time-outs, a coordinator that crashes and loads again, or whose clock jumps,
+//! markers late and twice.
 //!
 //! Fault model. A message may be late and overtake others; one to or from the coordinator may be
 //! lost. A crash of the coordinator loses what was not yet appended and all its answers; markers
