@@ -157,14 +157,22 @@ async fn use_coordinators(client: &Client) {
                 .with_partitions(vec![OffsetCommitRequestPartition::default()]),
         ]);
     let at = client.coordinator(CoordinatorKind::Group, "g").await;
-    let pending = at.unwrap().send_at_most(&commit, 8, LONG).unwrap();
-    pending.answer().await.unwrap();
+    let at = at.unwrap();
+    // The coordinator may be loading.
+    loop {
+        let pending = at.send_at_most(&commit, 8, LONG).unwrap();
+        let answer = pending.answer().await.unwrap();
+        if answer.topics[0].partitions[0].error_code == 0 {
+            break;
+        }
+    }
     let id = TransactionalId(StrBytes::from_static_str("x"));
     let init = InitProducerIdRequest::default()
         .with_transactional_id(Some(id))
         .with_transaction_timeout_ms(60_000);
     let at = client.coordinator(CoordinatorKind::Transaction, "x").await;
-    at.unwrap().call(&init, LONG).await.unwrap();
+    let at = at.unwrap();
+    while at.call(&init, LONG).await.unwrap().error_code != 0 {}
 }
 
 async fn create(broker: &Broker, name: &str) {
@@ -178,6 +186,8 @@ async fn create(broker: &Broker, name: &str) {
     for (_, result) in created {
         result.unwrap();
     }
+    let offset = broker.node.image().offset();
+    broker.node.partitions.wait_applied(offset).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

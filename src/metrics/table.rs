@@ -40,7 +40,8 @@ pub struct MetricRow {
     pub kind: MetricKind,
     pub name: &'static str,
     pub labels: &'static [&'static str],
-    /// The MBean or sensor of Kafka that says about the same; empty where there is none.
+    /// The MBean of Kafka that says about the same, and behind a blank the attribute where it has
+    /// several; empty where there is none.
     pub kafka: &'static str,
     pub help: &'static str,
 }
@@ -93,7 +94,7 @@ metrics! {
             = "kafka.server:type=KafkaServer,name=BrokerState",
             "Kafka's number for what the node does: 1 starting, 2 recovering its logs, 3 running, 6 handing over what it leads, 7 shutting down.";
         BuildInfo Gauge "klamm_build_info" ["version"]
-            = "kafka.server:type=app-info",
+            = "kafka.server:type=app-info version",
             "Always 1; the label says which Klamm this is.";
         LogsToRecover Gauge "klamm_logs_to_recover" ["directory"]
             = "kafka.log:type=LogManager,name=remainingLogsToRecover",
@@ -122,19 +123,18 @@ metrics! {
 
     Connections "Connections" {
         Connections Gauge "klamm_connections" ["listener"]
-            = "kafka.server:type=socket-server-metrics,name=connection-count",
+            = "kafka.server:type=socket-server-metrics connection-count",
             "Connections that are open.";
         ConnectionsAccepted Counter "klamm_connections_accepted_total" ["listener"]
-            = "kafka.server:type=socket-server-metrics,name=connection-creation-total",
+            = "kafka.server:type=socket-server-metrics connection-creation-total",
             "Connections that were let in.";
-        ConnectionsTurnedAway Counter "klamm_connections_turned_away_total" ["listener"]
-            = "kafka.network:type=SocketServer,name=ConnectionsRejectedPerSec",
+        ConnectionsTurnedAway Counter "klamm_connections_turned_away_total" ["listener"] = "",
             "Connections that were closed at once, because of max.connections or max.connections.per.ip.";
         ReceivedBytes Counter "klamm_received_bytes_total" ["listener"]
-            = "kafka.server:type=socket-server-metrics,name=incoming-byte-total",
+            = "kafka.server:type=socket-server-metrics incoming-byte-total",
             "Bytes of requests.";
         SentBytes Counter "klamm_sent_bytes_total" ["listener"]
-            = "kafka.server:type=socket-server-metrics,name=outgoing-byte-total",
+            = "kafka.server:type=socket-server-metrics outgoing-byte-total",
             "Bytes of answers.";
     }
 
@@ -242,15 +242,15 @@ metrics! {
 
     Coordinators "Groups and transactions" {
         Groups Gauge "klamm_groups" ["protocol", "state"]
-            = "kafka.server:type=group-coordinator-metrics,name=group-count",
+            = "kafka.server:type=group-coordinator-metrics group-count",
             "Groups that this broker coordinates.";
         GroupCoordinators Gauge "klamm_group_coordinators" ["state"]
-            = "kafka.server:type=group-coordinator-metrics,name=num-partitions",
+            = "kafka.server:type=group-coordinator-metrics num-partitions",
             "Partitions of __consumer_offsets that this broker leads: active, loading, or failed to load.";
         Transactions Gauge "klamm_transactions" ["state"] = "",
             "Transactional ids that this broker coordinates.";
         TransactionCoordinators Gauge "klamm_transaction_coordinators" ["state"]
-            = "kafka.server:type=transaction-coordinator-metrics",
+            = "",
             "Partitions of __transaction_state that this broker leads: active, loading, or failed to load.";
         EldestTransaction Gauge "klamm_eldest_transaction_seconds" []
             = "kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount",
@@ -270,8 +270,7 @@ metrics! {
         PreferredReplicaImbalance Gauge "klamm_preferred_replica_imbalance" []
             = "kafka.controller:type=KafkaController,name=PreferredReplicaImbalanceCount",
             "Partitions of the cluster that another than their first replica leads. Only the active controller tells.";
-        Elections Counter "klamm_leader_elections_total" []
-            = "kafka.controller:type=ControllerStats,name=LeaderElectionRateAndTimeMs",
+        Elections Counter "klamm_leader_elections_total" [] = "",
             "Partitions that got another leader while this node was the active controller.";
         UncleanElections Counter "klamm_unclean_leader_elections_total" []
             = "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
@@ -289,29 +288,29 @@ metrics! {
             = "kafka.controller:type=KafkaController,name=FencedBrokerCount",
             "Registered brokers that do not serve: not heard, or not caught up. Only the active controller tells.";
         MetadataOffset Gauge "klamm_metadata_offset" []
-            = "kafka.server:type=broker-metadata-metrics,name=last-applied-record-offset",
+            = "kafka.server:type=broker-metadata-metrics last-applied-record-offset",
             "The last entry of the metadata that this node has applied.";
         MetadataLag Gauge "klamm_metadata_lag_entries" []
-            = "kafka.server:type=broker-metadata-metrics,name=last-applied-record-lag-ms",
+            = "kafka.server:type=broker-metadata-metrics last-applied-record-lag-ms",
             "Entries of the metadata that this node has and has not applied yet.";
         QuorumEpoch Gauge "klamm_quorum_epoch" []
-            = "kafka.server:type=raft-metrics,name=current-epoch",
+            = "kafka.server:type=raft-metrics current-epoch",
             "The term of the metadata quorum, as this node knows it.";
         QuorumLeader Gauge "klamm_quorum_leader" []
-            = "kafka.server:type=raft-metrics,name=current-leader",
+            = "kafka.server:type=raft-metrics current-leader",
             "The id of the active controller as this node knows it; -1: none.";
     }
 
     Process "The process" {
-        ResidentMemory Gauge "process_resident_memory_bytes" [] = "java.lang:type=Memory",
+        ResidentMemory Gauge "process_resident_memory_bytes" [] = "java.lang:type=Memory HeapMemoryUsage",
             "Memory of the process, shared files in it.";
-        CpuSeconds Counter "process_cpu_seconds_total" [] = "java.lang:type=OperatingSystem,name=ProcessCpuTime",
+        CpuSeconds Counter "process_cpu_seconds_total" [] = "java.lang:type=OperatingSystem ProcessCpuTime",
             "Processor time that the process has used.";
-        OpenFds Gauge "process_open_fds" [] = "java.lang:type=OperatingSystem,name=OpenFileDescriptorCount",
+        OpenFds Gauge "process_open_fds" [] = "java.lang:type=OperatingSystem OpenFileDescriptorCount",
             "File handles of the process: files and connections.";
-        MaxFds Gauge "process_max_fds" [] = "java.lang:type=OperatingSystem,name=MaxFileDescriptorCount",
+        MaxFds Gauge "process_max_fds" [] = "java.lang:type=OperatingSystem MaxFileDescriptorCount",
             "How many it may have.";
-        StartTime Gauge "process_start_time_seconds" [] = "java.lang:type=Runtime,name=StartTime",
+        StartTime Gauge "process_start_time_seconds" [] = "java.lang:type=Runtime StartTime",
             "When the process was started, in seconds since 1970.";
     }
 }
