@@ -33,7 +33,8 @@ fn fields(reader: &mut Reader<'_>, layout: &Struct, found: &mut dyn FnMut(i16)) 
         }
     }
     match &layout.tagged {
-        // None of Kafka's error codes is a tagged field (a test says so).
+        // The one error code in a tagged field says why configurations are left out of an answer
+        // to CreateTopics; Kafka does not count it either.
         Some(_) => skip_tagged(reader),
         None => Ok(()),
     }
