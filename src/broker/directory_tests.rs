@@ -10,7 +10,7 @@ use super::earlier::What;
 use super::{Broker, Ready, StartError};
 use crate::config::{NodeConfig, Property, Sources, argument_properties};
 use crate::metadata::planners::NewTopic;
-use crate::types::TopicId;
+use crate::types::{BrokerId, TopicId};
 
 const TOPIC: &str = "t";
 const LONG: Duration = Duration::from_secs(60);
@@ -65,6 +65,7 @@ impl Alone {
         let created = broker.node.create_topics(vec![topic], false).await.unwrap();
         assert!(created.into_iter().all(|(_, result)| result.is_ok()));
         let topic_id = id_of(&broker).unwrap();
+        until_told(&broker).await;
         alone.stop(broker).await;
         (alone, topic_id)
     }
@@ -249,6 +250,21 @@ async fn until_led(broker: &Broker, expected: &[i32]) {
     while led(broker) != expected {
         let change = tokio::time::timeout(LONG, changes.next()).await;
         change.unwrap_or_else(|_| panic!("led: {:?}, not {expected:?}", led(broker)));
+    }
+}
+
+/// The controller knows in which directory each partition is.
+async fn until_told(broker: &Broker) {
+    let mut changes = broker.node.quorum.subscribe();
+    let is_told = || {
+        let image = broker.node.image();
+        let topic = image.topic(TOPIC).unwrap();
+        let directories = topic.partitions.iter().map(|(_, p)| p.directory(BrokerId(1)));
+        directories.flatten().all(|id| !id.is_undecided())
+    };
+    while !is_told() {
+        let change = tokio::time::timeout(LONG, changes.next()).await;
+        change.expect("a partition has no directory");
     }
 }
 
