@@ -18,7 +18,10 @@ pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
             tracing::error!(%topic_partition, "{error}: {source}");
             ErrorCode::KafkaStorageError
         }
-        LogError::Corrupt { .. } | LogError::NoDirectory { .. } => {
+        LogError::Corrupt { .. }
+        | LogError::FlushedRecordsGone { .. }
+        | LogError::LogStartAboveEnd { .. }
+        | LogError::NoDirectory { .. } => {
             tracing::error!(%topic_partition, "{error}");
             ErrorCode::KafkaStorageError
         }

@@ -232,6 +232,8 @@ pub(super) fn of_append(error: &AppendError) -> ErrorCode {
             | LogError::Full { .. }
             | LogError::Io { .. }
             | LogError::NoDirectory { .. }
+            | LogError::FlushedRecordsGone { .. }
+            | LogError::LogStartAboveEnd { .. }
             | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
         AppendError::Storage(LogError::Closed { .. }) | AppendError::Fenced { .. } => {

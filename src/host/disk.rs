@@ -53,6 +53,9 @@ pub enum PathKind {
 /// Held while this process owns a directory; released when dropped.
 pub trait DirLock: Send + Sync {}
 
+/// The largest segment of a Kafka's metadata; checkpoints and snapshots are far below.
+const READ_BYTES_MAX: u64 = 1 << 30;
+
 /// A file system.
 pub trait Disk: Send + Sync {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
@@ -94,10 +97,15 @@ pub trait Disk: Send + Sync {
     /// Takes the lock file `path` for this process; `WouldBlock` when another process has it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn DirLock>>;
 
-    /// The whole content of `path`.
+    /// The whole content of `path`, of at most [`READ_BYTES_MAX`].
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open(path, OpenMode::Read)?;
-        let mut content = vec![0; file.len()? as usize];
+        let file_bytes = file.len()?;
+        if file_bytes > READ_BYTES_MAX {
+            let text = format!("it has {file_bytes} bytes, more than the {READ_BYTES_MAX} of any");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        let mut content = vec![0; file_bytes as usize];
         let read_bytes = file.read_at(&mut content, 0)?;
         content.truncate(read_bytes);
         Ok(content)

@@ -318,6 +318,7 @@ impl Log {
             aborted.extend(self.apply_change(change, &batch.header, marker));
         }
         let txn_bytes = self.write_aborted(writer, &segment, &aborted)?;
+        writer.gap_from = None;
         let records = last.header.next_offset().0 - self.log_end_offset().0;
         writer.unflushed_records += records;
         writer.uncheckpointed_bytes += run.iter().map(|b| b.size_bytes() as u64).sum::<u64>();

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Condvar, Mutex};
@@ -35,6 +35,8 @@ pub(super) struct DirCore {
     /// files are as those of the others: no directory has both of one name. Taken before `logs`.
     pub futures: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
     pub missing: Mutex<BTreeMap<TopicPartition, Missing>>,
+    /// There was no `recovery-point-offset-checkpoint`, or none that can be read.
+    pub points_unknown: AtomicBool,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
@@ -89,6 +91,7 @@ impl DirCore {
             logs: Mutex::new(BTreeMap::new()),
             futures: Mutex::default(),
             missing: Mutex::default(),
+            points_unknown: AtomicBool::new(false),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             flush_times: Times::default(),

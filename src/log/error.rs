@@ -38,6 +38,25 @@ pub enum LogError {
         position: u64,
         reason: &'static str,
     },
+    #[error(
+        "{path} ends at offset {log_end}, and its records had been flushed up to {recovery_point}: \
+         put its files back, or, to go on with what is there, write {log_end} for it into \
+         recovery-point-offset-checkpoint"
+    )]
+    FlushedRecordsGone {
+        path: PathBuf,
+        log_end: Offset,
+        recovery_point: Offset,
+    },
+    #[error(
+        "{path} ends at offset {log_end}, and should start at {log_start}: put its files back, or \
+         the log-start-offset-checkpoint that belongs to them"
+    )]
+    LogStartAboveEnd {
+        path: PathBuf,
+        log_end: Offset,
+        log_start: Offset,
+    },
 }
 
 impl LogError {

@@ -173,7 +173,7 @@ impl Log {
         writer.is_parent_dirty = false;
         writer.is_renamed = false;
         Reach {
-            to: self.log_end_offset(),
+            to: writer.gap_from.unwrap_or(self.log_end_offset()),
             active_base,
         }
     }

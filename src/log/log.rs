@@ -163,6 +163,9 @@ pub(super) struct Writer {
     pub is_renamed: bool,
     /// The base offset of the first segment whose indexes are not synced.
     pub unsynced_from: Offset,
+    /// Where the last batch ends, if the log was cut between two batches that leave a gap. What is
+    /// above is not in the files.
+    pub gap_from: Option<Offset>,
     /// Producer snapshots that are not at a segment's base offset, ascending.
     pub snapshots: Vec<Offset>,
     pub is_closed: bool,
@@ -181,6 +184,7 @@ impl Writer {
             is_parent_dirty: false,
             is_renamed: false,
             unsynced_from,
+            gap_from: None,
             snapshots,
             is_closed: false,
             fenced_below: LeaderEpoch::NONE,

@@ -170,9 +170,13 @@ impl LogDir {
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<LoadReport, LogDirError> {
         let clean_stop = self.take_clean_stop()?;
         let recovery_points = self.read_checkpoint(checkpoint::RECOVERY_POINT)?;
-        let log_starts = self.read_checkpoint(checkpoint::LOG_START)?;
-        let high_watermarks = self.read_checkpoint(checkpoint::REPLICATION)?;
-        let clean_points = self.read_checkpoint(checkpoint::CLEANER)?;
+        let is_unknown = recovery_points.is_none();
+        self.core.points_unknown.store(is_unknown, Ordering::SeqCst);
+        let recovery_points = recovery_points.unwrap_or_default();
+        let read = |name| Ok::<_, LogError>(self.read_checkpoint(name)?.unwrap_or_default());
+        let log_starts = read(checkpoint::LOG_START)?;
+        let high_watermarks = read(checkpoint::REPLICATION)?;
+        let clean_points = read(checkpoint::CLEANER)?;
         let due = TimestampMs(options.now.0.saturating_add(options.file_delete_delay_ms));
         let Listing {
             partitions,
@@ -263,13 +267,17 @@ impl LogDir {
         Ok(Some(json["brokerEpoch"].as_i64().unwrap_or(-1)))
     }
 
-    fn read_checkpoint(&self, name: &str) -> Result<checkpoint::Offsets, LogError> {
+    /// `None`: it is not there or cannot be read.
+    fn read_checkpoint(&self, name: &str) -> Result<Option<checkpoint::Offsets>, LogError> {
         let path = self.core.path.join(name);
-        let content = self.core.read_if_there(&path)?.unwrap_or_default();
-        Ok(checkpoint::parse(&content).unwrap_or_else(|| {
+        let Some(content) = self.core.read_if_there(&path)? else {
+            return Ok(None);
+        };
+        let offsets = checkpoint::parse(&content);
+        if offsets.is_none() {
             tracing::warn!("{} cannot be read and is not used", path.display());
-            BTreeMap::new()
-        }))
+        }
+        Ok(offsets)
     }
 
     fn open_log(&self, dir: PartitionDir, mut opening: Opening) -> Result<(Log, Effort), LogError> {
@@ -294,17 +302,7 @@ impl LogDir {
             // A power cut before the first flush leaves anything.
             None => TopicId::NONE,
         };
-        let (log, effort) = recovery::open(dir, &opening)?;
-        let is_empty = log.log_start_offset() == log.log_end_offset();
-        if opening.is_clean && is_empty && log.log_end_offset() < opening.recovery_point {
-            // A crash in a truncation may leave that; a clean stop does not.
-            return Err(LogError::Corrupt {
-                path: log.path(),
-                position: 0,
-                reason: "its records are not there any more",
-            });
-        }
-        Ok((log, effort))
+        recovery::open(dir, &opening)
     }
 
     pub(super) fn partition_dir(

@@ -6,10 +6,13 @@
 //! 2. Such a line stays, and with it the one in `log-start-offset-checkpoint`, until a log of
 //!    that name is made, or somebody knows that there is none to wait for
 //!    ([`LogDir::forget_missing`]).
-//! 3. A log that was deleted may have left its line, for as long as its files are there
+//! 3. Every directory that is in use has the file. Where it is not there, or cannot be read, nobody
+//!    can tell which logs were here; the metadata can.
+//! 4. A log that was deleted may have left its line, for as long as its files are there
 //!    (`-delete`): that one is not missing.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use crate::host::random;
 use crate::types::{Offset, TopicPartition};
@@ -32,6 +35,20 @@ impl LogDir {
     pub fn missing_log(&self, topic_partition: &TopicPartition) -> Option<Offset> {
         let missing = self.core.missing.lock();
         missing.get(topic_partition).map(|m| m.recovery_point)
+    }
+
+    /// Whether it cannot be told which logs were in this directory at the start (3).
+    pub fn forgot_its_logs(&self) -> bool {
+        self.core.points_unknown.load(Ordering::SeqCst)
+    }
+
+    /// From now on it can: all that was here is known to the metadata and to those who wait.
+    pub fn remembers_its_logs(&self) -> Result<(), LogError> {
+        if self.forgot_its_logs() {
+            self.core.write_recovery_points()?;
+            self.core.points_unknown.store(false, Ordering::SeqCst);
+        }
+        Ok(())
     }
 
     /// By name.
@@ -122,7 +139,7 @@ impl LogDir {
         Ok(())
     }
 
-    /// To be called before the files of deleted logs are removed (3).
+    /// To be called before the files of deleted logs are removed (4).
     pub fn drop_lines_of_deleted(&self) -> Result<(), LogError> {
         match self.core.has_stale_points() {
             true => self.core.write_recovery_points(),

@@ -58,6 +58,16 @@ impl Opener<'_> {
                 Ok(Some(next)) => next,
                 Ok(None) => break,
                 Err(ScanError::Io(e)) => return self.dir.read(&segment, Kind::Log, Err(e)),
+                Err(ScanError::Invalid { position, reason })
+                    if end < self.opening.recovery_point =>
+                {
+                    let path = self.dir.segment_file(base_offset, Kind::Log);
+                    return Err(LogError::Corrupt {
+                        path,
+                        position,
+                        reason,
+                    });
+                }
                 Err(ScanError::Invalid { position, reason }) => {
                     let name = &self.dir.topic_partition;
                     tracing::warn!("{name}: cut at {position} of {base_offset}.log: {reason}");

@@ -19,9 +19,12 @@
 //!         the recovery point            segments are removed
 //! crash   log ends below S              the snapshot is ahead of the log (a truncation was cut
 //!                                       short): it is removed, and the next older one is S
+//! any     log ends below the recovery   not opened, and nothing of it is cut: flushed records are
+//!         point                         gone, and what is left is the operator's to judge
 //! any     snapshot above the end        removed
 //! any     epoch at or after the end     removed; that of an empty log's end is kept
-//! any     log start above the end       everything is removed; the log starts, empty, there
+//! crash   log start above the end       everything is removed; the log starts, empty, there
+//! clean   log start above the end       not opened
 //! ```
 //!
 //! A gap is otherwise no damage: compaction leaves some. But it works on what is flushed, and a new
@@ -130,16 +133,10 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
         false => log_end,
     });
     view.epochs.truncate_from_start(log_start);
-    if log_end < opening.recovery_point {
-        tracing::error!(
-            dir = %dir.path().display(), %log_end, recovery_point = %opening.recovery_point,
-            "records that had been flushed are not in the files any more"
-        );
-    }
     let offsets = Offsets {
         log_start,
         log_end,
-        recovery_point: opening.recovery_point.min(log_end),
+        recovery_point: opening.recovery_point,
         checkpointed: opening.recovery_point,
     };
     let config = Arc::clone(&opening.config);
@@ -212,6 +209,7 @@ impl Opener<'_> {
     /// Finds the end, repairs what has to be.
     fn run(&mut self, damaged: &[Offset]) -> Result<(Replay, Offset), LogError> {
         if self.segments.is_empty() {
+            self.check_end(self.opening.log_start)?;
             return self.restart();
         }
         let opened = if self.opening.is_clean {
@@ -223,11 +221,44 @@ impl Opener<'_> {
             Some(opened) => opened,
             None => self.recover(damaged)?,
         };
+        self.check_end(log_end)?;
         if self.opening.log_start > log_end {
-            return self.restart();
+            return self.restart_above(log_end);
         }
         self.drop_snapshots_above(log_end)?;
         Ok((replay, log_end))
+    }
+
+    /// Truncation lowers the recovery point before it cuts, so no crash leaves it above the end.
+    fn check_end(&self, log_end: Offset) -> Result<(), LogError> {
+        let recovery_point = self.opening.recovery_point;
+        match log_end < recovery_point {
+            true => Err(LogError::FlushedRecordsGone {
+                path: self.dir.path(),
+                log_end,
+                recovery_point,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Records below the log start were deleted by request, and the end of the log was lost with
+    /// the system's memory. No clean stop leaves that.
+    fn restart_above(&mut self, log_end: Offset) -> Result<(Replay, Offset), LogError> {
+        let log_start = self.opening.log_start;
+        if self.opening.is_clean {
+            return Err(LogError::LogStartAboveEnd {
+                path: self.dir.path(),
+                log_end,
+                log_start,
+            });
+        }
+        tracing::warn!(
+            dir = %self.dir.path().display(), %log_end, %log_start,
+            "the log ends below its log start offset (log-start-offset-checkpoint): what is left \
+             was deleted by request, and is removed"
+        );
+        self.restart()
     }
 
     /// An empty log that starts at the log start offset.

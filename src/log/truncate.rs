@@ -2,6 +2,8 @@
 //!
 //! `truncate_to`, and what a crash leaves after each step:
 //!
+//! 0. The recovery point goes down, on disk too if it was above the cut there. A log that ends
+//!    below its line is one that has lost records (`recovery`).
 //! 1. Segments behind the cut are renamed, the newest first, each one's `.log` first: the log is
 //!    shorter from the end, and indexes without a log are removed at the next start. Then the
 //!    directory is synced.
@@ -9,8 +11,6 @@
 //!    which is allowed.
 //! 3. Its log is cut and synced. Nothing of the old end can come back under what is appended next.
 //! 4. Snapshots and epochs above the cut go. Left ones are ignored and cut at the next start.
-//! 5. The recovery point goes down, in memory. On disk it may still be above the log's end. The
-//!    first append puts that right before it writes (`DirCore::write_recovery_points`).
 //!
 //! A crash before 3 leaves records that the leader will have cut again.
 
@@ -46,6 +46,7 @@ impl Log {
             return Ok(false);
         }
         self.note_cut(offset);
+        self.lower_recovery_point(offset)?;
         if offset < self.first_segment_offset() {
             self.restart_at(&mut writer, offset, now)?;
             return Ok(true);
@@ -53,7 +54,9 @@ impl Log {
         // Entries that wait may lie below the cut.
         self.write_pending(false)?;
         self.take_out_above(offset, now)?;
-        let end = self.cut_active(offset)?;
+        let (end, written_end) = self.cut_active(offset)?;
+        writer.gap_from = (written_end < end).then_some(written_end);
+        self.recovery.fetch_min(written_end.0, Ordering::SeqCst);
         self.after_cut(&mut writer, end, now)?;
         Ok(true)
     }
@@ -68,7 +71,25 @@ impl Log {
         let mut writer = self.writer.lock();
         self.check_open(&writer)?;
         self.note_cut(offset);
+        self.lower_recovery_point(Offset::ZERO)?;
         self.restart_at(&mut writer, offset, now)
+    }
+
+    /// Before the cut: to where the segment with it begins, as the batch with it may begin below.
+    fn lower_recovery_point(&self, cut: Offset) -> Result<(), LogError> {
+        if self.recovery_point() > cut {
+            let point = {
+                let view = self.view.lock();
+                let below = view.segments.iter().rev().map(|s| s.base_offset);
+                below.into_iter().find(|base| *base <= cut)
+            };
+            let point = point.unwrap_or(Offset::ZERO);
+            self.recovery.fetch_min(point.0, Ordering::SeqCst);
+        }
+        match self.checkpointed.load(Ordering::SeqCst) > cut.0 {
+            true => self.dir.core.write_recovery_points(),
+            false => Ok(()),
+        }
     }
 
     /// DeleteRecords, or what the leader says: nothing below `offset` is served any more. `false`
@@ -134,8 +155,9 @@ impl Log {
         self.dir.core.deletions.lock().push(Deletion { due, paths });
     }
 
-    /// Cuts the active segment before the batch that holds `offset`; the log's new end.
-    fn cut_active(&self, offset: Offset) -> Result<Offset, LogError> {
+    /// Cuts the active segment before the batch that holds `offset`; the log's new end, and that of
+    /// the last batch.
+    fn cut_active(&self, offset: Offset) -> Result<(Offset, Offset), LogError> {
         let (segment, hint) = {
             let view = self.view.lock();
             let index = view.segments.len() - 1;
@@ -166,7 +188,7 @@ impl Log {
         *view.active_mut() = taken.segment;
         view.pending = taken.pending;
         drop(view);
-        Ok(end)
+        Ok((end, taken.end.unwrap_or(cut.base_offset)))
     }
 
     /// `offset`, or where the batch that is cut begins if `offset` lies inside it: the next append
@@ -251,7 +273,6 @@ impl Log {
         let log_start_was = self.log_start_offset();
         let log_start = log_start_was.min(end);
         self.log_start.store(log_start.0, Ordering::SeqCst);
-        self.recovery.fetch_min(end.0, Ordering::SeqCst);
         self.write_epochs()?;
         let mut snapshots = self.dir.snapshots()?;
         let above = snapshots.partition_point(|s| *s <= end);
@@ -303,6 +324,7 @@ impl Log {
         writer.producers = Default::default();
         writer.written_back_bytes = 0;
         writer.unflushed_records = 0;
+        writer.gap_from = None;
         writer.unsynced_from = offset;
         self.recovery_max.store(i64::MAX, Ordering::SeqCst);
         for segment in old.iter().rev() {

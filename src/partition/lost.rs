@@ -6,6 +6,8 @@
 //! ------------------------------------------------ ----------------------------------------------
 //! no directory of the partition, and a line in     lost records (`log::missing`)
 //! the recovery-point checkpoint
+//! no directory of the partition, nor that          the same, or one that was emptied or put back
+//! checkpoint                                       in part
 //! one that cannot be opened, or whose flushed      what is in it
 //! records are gone
 //! one of another topic that is here too            names that were exchanged
@@ -25,12 +27,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::places::id_of;
+use super::places::{Waits, id_of};
 use super::registry::Partitions;
 use crate::log::{LogDir, LogError};
 use crate::machine::replica_place::Assigned;
 use crate::metadata::{DirectoryId, MetadataImage};
-use crate::types::{Offset, TopicId, TopicPartition};
+use crate::types::{Offset, TopicId, TopicPartition, with_causes};
 
 /// Places of logs that could not be opened, and why.
 #[derive(Default)]
@@ -92,7 +94,16 @@ impl Partitions {
             });
         }
         let dir = self.working_dirs().find(|dir| id_of(dir) == Some(named))?;
-        let other = dir.log(topic_partition)?.topic_id();
+        let Some(other) = dir.log(topic_partition) else {
+            let what = "it is not there, nor is a recovery-point-offset-checkpoint that would say \
+                        what it had";
+            return (dir.forgot_its_logs() && !replica.is_new).then(|| Lost {
+                path: dir.path().join(name),
+                what: what.to_owned(),
+                flushed: None,
+            });
+        };
+        let other = other.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
         let key = (topic_id, topic_partition.partition);
         // The registration of a broker that has crashed brings elections.
@@ -141,6 +152,20 @@ impl Partitions {
             }
         }
         Ok(())
+    }
+
+    /// Once the metadata has said what is to be here. While something is lost, the next start is to
+    /// find no checkpoint either: the controller may not have heard of it by then.
+    pub(super) fn remember_logs(&self) {
+        let mut waiting = self.waiting.lock().clone().into_values();
+        if waiting.any(|why| why == Waits::IsLost) {
+            return;
+        }
+        for dir in self.working_dirs() {
+            if let Err(error) = dir.remembers_its_logs() {
+                tracing::error!("{}", with_causes(&error));
+            }
+        }
     }
 
     /// Nothing that is missing of this name is waited for any more.

@@ -186,6 +186,7 @@ impl Partitions {
         }
         if is_registered && (delta.everything || is_first) {
             self.set_aside_strays(image);
+            self.remember_logs();
         }
         if !delta.everything && !is_first {
             for topic_id in delta.removed_topics.keys() {

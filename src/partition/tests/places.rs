@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::simulation::broker::{ManualClock, node_config};
-use crate::host::Clock;
+use crate::host::{Clock, Disk};
 use crate::log::tests::faulty_disk::FaultyDisk;
 use crate::log::{FileCache, LogDir, MetaProperties, Origin};
 use crate::metadata::{
@@ -120,6 +120,9 @@ impl Started {
                     directory_id: Some(dir(name).0),
                 };
                 opened.format(&meta).unwrap();
+                // As one that was in use before the partition was made.
+                let checkpoint = path.join("recovery-point-offset-checkpoint");
+                disk.replace(&checkpoint, b"0\n0\n").unwrap();
             }
             Arc::new(opened)
         };
