@@ -110,7 +110,7 @@ fn of_two_logs_none_is_chosen_by_metadata_that_may_be_old() {
 
 #[test]
 fn a_log_that_is_gone_is_lost_until_it_is_back() {
-    let spoil: [fn(&FaultyDisk); 5] = [
+    let spoil: [fn(&FaultyDisk); 8] = [
         |_| {},
         |disk| disk.create_dir_all(&path(disk, "b/t-0")).unwrap(),
         |disk| {
@@ -127,6 +127,9 @@ fn a_log_that_is_gone_is_lost_until_it_is_back() {
             copy((disk, "away"), (disk, "b/t-0"));
             change_topic(disk, "b/t-0");
         },
+        |disk| cut_log(disk, |_| 0),
+        |disk| cut_log(disk, |log_bytes| log_bytes / 2),
+        |disk| cut_log(disk, |log_bytes| log_bytes - 1),
     ];
     for (case, spoil) in spoil.into_iter().enumerate() {
         let disk = written(2);
@@ -154,6 +157,41 @@ fn a_log_that_is_gone_is_lost_until_it_is_back() {
         assert_eq!(started.place().as_deref(), Some("b"), "case {case}");
         assert_eq!(started.told(), Some(dir("b")), "case {case}");
         assert_eq!(end(&started), Some(Offset(2)), "case {case}");
+    }
+}
+
+/// The log of the partition that was taken away, and less of it.
+fn cut_log(disk: &FaultyDisk, keep_bytes: impl Fn(u64) -> u64) {
+    copy((disk, "away"), (disk, "b/t-0"));
+    let log = path(disk, "b/t-0").join("00000000000000000000.log");
+    let file = disk.open(&log, OpenMode::Write).unwrap();
+    file.set_len(keep_bytes(file.len().unwrap())).unwrap();
+}
+
+#[test]
+fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told() {
+    let checkpoint = "b/recovery-point-offset-checkpoint";
+    for damaged in [None, Some(&b"0\nx"[..])] {
+        let disk = written(2);
+        disk.rename(&path(&disk, "b/t-0"), &path(&disk, "away"))
+            .unwrap();
+        disk.rename(&path(&disk, checkpoint), &path(&disk, "kept"))
+            .unwrap();
+        if let Some(content) = damaged {
+            write(&disk, &path(&disk, checkpoint), content);
+        }
+        // The second time nobody has told the controller before the crash.
+        for _ in 0..2 {
+            let started = Started::new(&disk, BOTH, &led(), BOTH);
+            assert_eq!(started.place(), None);
+            assert_eq!(started.told(), Some(DirectoryId::LOST));
+        }
+        disk.rename(&path(&disk, "kept"), &path(&disk, checkpoint))
+            .unwrap();
+        disk.rename(&path(&disk, "away"), &path(&disk, "b/t-0"))
+            .unwrap();
+        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        assert_eq!(end(&started), Some(Offset(2)));
     }
 }
 
