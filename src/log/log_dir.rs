@@ -28,6 +28,7 @@ use crate::host::disk::DirLock;
 use crate::host::{Disk, in_parallel, random};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
+use super::aside::SetAside;
 use super::checkpoint;
 use super::config::LogConfig;
 use super::dir_core::DirCore;
@@ -89,6 +90,8 @@ pub struct LoadReport {
     pub partitions: Vec<Loaded>,
     /// What was deleted before and is to be removed: no start waits for that.
     pub deletions: Vec<Deletion>,
+    /// Records that are in no log any more.
+    pub set_aside: Vec<SetAside>,
     /// Entries that are no partition and were left alone.
     pub ignored: Vec<String>,
 }
@@ -178,6 +181,7 @@ impl LogDir {
             partitions,
             blocked,
             deletions,
+            set_aside,
             ignored,
         } = Listing::read(&self.core, due)?;
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
@@ -233,6 +237,7 @@ impl LogDir {
             clean_stop,
             partitions: report,
             deletions,
+            set_aside,
             ignored,
         })
     }

@@ -2,6 +2,7 @@
 //! Files and bytes are Kafka's own.
 
 mod append;
+mod aside;
 mod checkpoint;
 mod clean;
 mod cleaned_segment;
@@ -51,6 +52,7 @@ mod timestamps;
 mod truncate;
 mod txn_index;
 
+pub use aside::SetAside;
 pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
 pub use contents::DirContents;

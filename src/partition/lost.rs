@@ -6,6 +6,7 @@
 //! ------------------------------------------------ ----------------------------------------------
 //! no directory of the partition, and a line in     lost records (`log::missing`)
 //! the recovery-point checkpoint
+//! no log, and one beside it that was set aside     records of this partition (`aside`)
 //! one that cannot be opened, or whose flushed      what is in it
 //! records are gone
 //! one of another topic that is here too            names that were exchanged
@@ -79,6 +80,9 @@ impl Partitions {
                 what,
                 flushed,
             });
+        }
+        if let Some(lost) = self.set_aside_log_of(topic_partition, topic_id, named) {
+            return Some(lost);
         }
         let may_be_in =
             |dir: &&Arc<LogDir>| named == DirectoryId::LOST || id_of(dir) == Some(named);

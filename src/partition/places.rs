@@ -96,6 +96,7 @@ impl Partitions {
             for loaded in report.partitions {
                 self.add_found(dir.clone(), loaded);
             }
+            self.set_aside.lock().add(report.set_aside);
             for deletion in report.deletions {
                 self.delete_later(dir.clone(), deletion);
             }

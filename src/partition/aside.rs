@@ -1,0 +1,68 @@
+//! Records of this broker's partitions in directories that are not logs any more (`-stray`), found
+//! at the start: metadata that was older has set them aside, or somebody has.
+//!
+//! 1. They are a sign of a lost log (`lost`) where the metadata counts on this replica and there is
+//!    no log of it, if the directory that it names is here, or none is named. Else the log is in
+//!    the one that is away.
+//! 2. Nothing is brought back by itself: which one is the newest of several, and why it was set
+//!    aside, is the operator's to know.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::lost::Lost;
+use super::places::id_of;
+use super::registry::Partitions;
+use crate::log::SetAside;
+use crate::metadata::DirectoryId;
+use crate::types::{TopicId, TopicPartition};
+
+/// Where the records are of what partition.
+#[derive(Default)]
+pub(super) struct Records(HashMap<(TopicId, i32), Vec<PathBuf>>);
+
+impl Records {
+    pub fn add(&mut self, set_aside: Vec<SetAside>) {
+        for one in set_aside {
+            let key = (one.topic_id, one.partition);
+            self.0.entry(key).or_default().push(one.path);
+        }
+    }
+
+    fn of(&self, key: (TopicId, i32)) -> &[PathBuf] {
+        self.0.get(&key).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Partitions {
+    /// Whether a log that is not found can only be lost: it is in no directory that is away.
+    fn would_be_here(&self, named: DirectoryId) -> bool {
+        let is_open = named == DirectoryId::LOST || named.is_undecided();
+        is_open || self.working_dirs().any(|dir| id_of(dir) == Some(named))
+    }
+
+    /// The records that were set aside of a partition that has no log.
+    pub(super) fn set_aside_log_of(
+        &self,
+        topic_partition: &TopicPartition,
+        topic_id: TopicId,
+        named: DirectoryId,
+    ) -> Option<Lost> {
+        if !self.would_be_here(named) || self.found.count(topic_partition, topic_id) > 0 {
+            return None;
+        }
+        let set_aside = self.set_aside.lock();
+        let paths = set_aside.of((topic_id, topic_partition.partition));
+        let path = paths.first()?.with_file_name(topic_partition.to_string());
+        let all: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+        Some(Lost {
+            what: format!(
+                "it is not there, and records of it were set aside as {}: stop the broker and \
+                 rename that directory back to {topic_partition}",
+                all.join(" and as ")
+            ),
+            path,
+            flushed: None,
+        })
+    }
+}
