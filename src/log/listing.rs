@@ -44,7 +44,10 @@ impl Listing {
                 DirName::Partition(partition) if !entry.is_dir => listing.blocked.push(partition),
                 _ if !entry.is_dir => {}
                 DirName::Partition(partition) => listing.partitions.push((partition, None)),
-                DirName::Delete => listing.remove_later(core, &entry.name, due),
+                DirName::Delete => {
+                    listing.set_aside.extend(SetAside::read(core, &entry.name));
+                    listing.remove_later(core, &entry.name, due);
+                }
                 DirName::Future(partition) => {
                     if let Some(second) = futures.insert(partition.clone(), entry.name) {
                         listing.give_up(core, &partition, &second, due)?;

@@ -1,19 +1,22 @@
-//! Records of this broker's partitions in directories that are not logs any more (`-stray`), found
-//! at the start: metadata that was older has set them aside, or somebody has.
+//! Records of this broker's partitions in directories that are not logs any more (`-stray`,
+//! `-delete`), found at the start: metadata that was older has set them aside, or somebody has.
 //!
 //! 1. They are a sign of a lost log (`lost`) where the metadata counts on this replica and there is
 //!    no log of it, if the directory that it names is here, or none is named. Else the log is in
 //!    the one that is away.
 //! 2. Nothing is brought back by itself: which one is the newest of several, and why it was set
 //!    aside, is the operator's to know.
+//! 3. What was to be deleted is not, before the metadata is that of this run, and as long as the
+//!    metadata has the replica and there is no log of it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use super::lost::Lost;
 use super::places::id_of;
 use super::registry::Partitions;
-use crate::log::SetAside;
+use crate::log::{Deletion, SetAside};
 use crate::metadata::DirectoryId;
 use crate::types::{TopicId, TopicPartition};
 
@@ -29,6 +32,13 @@ impl Records {
         }
     }
 
+    pub fn forget(&mut self, deletion: &Deletion) {
+        self.0.retain(|_, paths| {
+            paths.retain(|path| !deletion.paths.contains(path));
+            !paths.is_empty()
+        });
+    }
+
     fn of(&self, key: (TopicId, i32)) -> &[PathBuf] {
         self.0.get(&key).map_or(&[], Vec::as_slice)
     }
@@ -39,6 +49,18 @@ impl Partitions {
     fn would_be_here(&self, named: DirectoryId) -> bool {
         let is_open = named == DirectoryId::LOST || named.is_undecided();
         is_open || self.working_dirs().any(|dir| id_of(dir) == Some(named))
+    }
+
+    /// Whether records may still be wanted that are to be deleted.
+    pub(super) fn may_be_wanted(&self, deletion: &Deletion) -> bool {
+        let is_known = self.is_registered.load(Ordering::SeqCst);
+        let waiting = self.waiting.lock();
+        let set_aside = self.set_aside.lock();
+        let mut of_deletion = set_aside
+            .0
+            .iter()
+            .filter(|(_, paths)| paths.iter().any(|path| deletion.paths.contains(path)));
+        of_deletion.any(|(key, _)| !is_known || waiting.contains_key(key))
     }
 
     /// The records that were set aside of a partition that has no log.
