@@ -1,5 +1,6 @@
-//! Records of this broker's partitions in directories that are not logs any more (`-stray`,
-//! `-delete`), found at the start: metadata that was older has set them aside, or somebody has.
+//! Records of this broker's partitions in directories that are not logs (`-stray`, `-delete`), or
+//! are none yet (`-future`), found at the start: metadata that was older has set them aside, or
+//! somebody has.
 //!
 //! 1. They are a sign of a lost log (`lost`) where the metadata counts on this replica and there is
 //!    no log of it, if the directory that it names is here, or none is named. Else the log is in
@@ -63,8 +64,8 @@ impl Partitions {
         of_deletion.any(|(key, _)| !is_known || waiting.contains_key(key))
     }
 
-    /// The records that were set aside of a partition that has no log.
-    pub(super) fn set_aside_log_of(
+    /// The records that are beside the place of a log that is not there.
+    pub(super) fn records_beside(
         &self,
         topic_partition: &TopicPartition,
         topic_id: TopicId,
@@ -73,15 +74,20 @@ impl Partitions {
         if !self.would_be_here(named) || self.found.count(topic_partition, topic_id) > 0 {
             return None;
         }
-        let set_aside = self.set_aside.lock();
-        let paths = set_aside.of((topic_id, topic_partition.partition));
+        let key = (topic_id, topic_partition.partition);
+        let set_aside = self.set_aside.lock().of(key).to_vec();
+        let of_moves = self.moves.found.paths(topic_partition, topic_id);
+        let (paths, what) = match set_aside.is_empty() {
+            false => (set_aside, "records of it were set aside as"),
+            true => (of_moves, "what a move has copied of it, perhaps not all, is"),
+        };
         let path = paths.first()?.with_file_name(topic_partition.to_string());
         let all: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
         Some(Lost {
             what: format!(
-                "it is not there, and records of it were set aside as {}: stop the broker and \
-                 rename that directory back to {topic_partition}",
-                all.join(" and as ")
+                "it is not there, and {what} {}: without a better copy, stop the broker and rename \
+                 that directory to {topic_partition}",
+                all.join(" and ")
             ),
             path,
             flushed: None,

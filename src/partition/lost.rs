@@ -6,7 +6,8 @@
 //! ------------------------------------------------ ----------------------------------------------
 //! no directory of the partition, and a line in     lost records (`log::missing`)
 //! the recovery-point checkpoint
-//! no log, and one beside it that was set aside     records of this partition (`aside`)
+//! no log, and one that was set aside or was being  records of this partition (`aside`)
+//! moved
 //! one that cannot be opened, or whose flushed      what is in it
 //! records are gone
 //! one of another topic that is here too            names that were exchanged
@@ -81,7 +82,7 @@ impl Partitions {
                 flushed,
             });
         }
-        if let Some(lost) = self.set_aside_log_of(topic_partition, topic_id, named) {
+        if let Some(lost) = self.records_beside(topic_partition, topic_id, named) {
             return Some(lost);
         }
         let may_be_in =

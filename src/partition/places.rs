@@ -222,12 +222,7 @@ impl Partitions {
             return Ok(None);
         }
         let key = (topic.id, topic_partition.partition);
-        // A part of its log is here: the rest is where it was being moved from.
-        let is_moving = || self.moves.found.count(topic_partition, topic.id) > 0;
-        let place = match replica.is_counted_on && is_moving() {
-            true => Begin::Waits,
-            false => replica_place::begin(replica, lost.is_some(), &self.own_dirs()),
-        };
+        let place = replica_place::begin(replica, lost.is_some(), &self.own_dirs());
         let named = match place {
             Begin::In(named) => Some(named),
             Begin::Anywhere => None,

@@ -147,3 +147,33 @@ fn nothing_is_removed_before_the_metadata_is_that_of_this_run() {
     run_deletions(&started);
     assert_eq!(kinds(&disk, "b"), ["delete"]);
 }
+
+#[test]
+fn what_a_move_has_copied_is_no_log_to_wait_with() {
+    for (in_dir, directory) in [
+        ("b", dir("b")),
+        ("a", dir("b")),
+        ("a", DirectoryId::UNASSIGNED),
+    ] {
+        let (disk, at) = set_aside(in_dir, "future");
+        let mut said = led();
+        said.directory = directory;
+        let started = Started::new(&disk, BOTH, &said, BOTH);
+        assert_eq!(started.place(), None, "{at}");
+        assert_eq!(started.told(), Some(DirectoryId::LOST), "{at}");
+        started.hear(&lost(), BOTH);
+        assert_eq!((started.place(), started.told()), (None, None), "{at}");
+        let mut given_up = led();
+        given_up.directory = DirectoryId::UNASSIGNED;
+        (given_up.leader_epoch, given_up.partition_epoch) = (5, 3);
+        started.hear(&given_up, BOTH);
+        assert_eq!(end(&started), Some(Offset(0)), "{at}");
+        assert!(kinds(&disk, in_dir).contains(&"stray".to_owned()), "{at}");
+    }
+    // The log may be in the directory that is away.
+    let (disk, _) = set_aside("b", "future");
+    let mut away = led();
+    away.directory = dir("c");
+    let started = Started::new(&disk, BOTH, &away, &["a", "b", "c"]);
+    assert_eq!((started.place(), started.told()), (None, None));
+}
