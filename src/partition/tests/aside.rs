@@ -177,3 +177,20 @@ fn what_a_move_has_copied_is_no_log_to_wait_with() {
     let started = Started::new(&disk, BOTH, &away, &["a", "b", "c"]);
     assert_eq!((started.place(), started.told()), (None, None));
 }
+
+#[test]
+fn a_replica_of_a_new_topic_begins_in_a_directory_that_works() {
+    let disk = FaultyDisk::new();
+    let mut of_others = led();
+    (of_others.replicas, of_others.isr) = (vec![OTHER], vec![OTHER]);
+    of_others.leader = OTHER;
+    let started = Started::new(&disk, BOTH, &of_others, BOTH);
+    disk.fail_at(1);
+    let mut said = led();
+    said.directory = DirectoryId::UNASSIGNED;
+    (said.leader_epoch, said.partition_epoch) = (0, 2);
+    started.hear(&said, BOTH);
+    assert!(disk.has_failed());
+    assert_eq!(started.place().as_deref(), Some("b"));
+    assert_eq!(started.told(), Some(dir("b")));
+}
