@@ -259,7 +259,10 @@ async fn until_told(broker: &Broker) {
     let is_told = || {
         let image = broker.node.image();
         let topic = image.topic(TOPIC).unwrap();
-        let directories = topic.partitions.iter().map(|(_, p)| p.directory(BrokerId(1)));
+        let directories = topic
+            .partitions
+            .iter()
+            .map(|(_, p)| p.directory(BrokerId(1)));
         directories.flatten().all(|id| !id.is_undecided())
     };
     while !is_told() {

@@ -35,6 +35,7 @@ use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
+use super::links::SharedLinks;
 use super::listing::Listing;
 use super::log::{Deletion, Log};
 use super::names;
@@ -65,6 +66,8 @@ pub struct LoadOptions<'a> {
     pub file_delete_delay_ms: i64,
     /// `num.recovery.threads.per.data.dir`
     pub threads: usize,
+    /// `SharedLinks::among` the node's directories.
+    pub shared_links: &'a SharedLinks,
     pub config_of: &'a (dyn Fn(&TopicPartition) -> Arc<LogConfig> + Sync),
 }
 
@@ -199,7 +202,8 @@ impl LogDir {
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
             let dir = self.partition_dir(partition.clone(), future_name.clone());
-            let opened = self.open_log(dir, opening);
+            let refused = options.shared_links.refuse(&dir.path());
+            let opened = refused.and_then(|()| self.open_log(dir, opening));
             unopened.fetch_sub(1, Ordering::Relaxed);
             opened
         });

@@ -23,6 +23,7 @@ mod flush;
 mod flush_many;
 mod future;
 mod inventory;
+mod links;
 mod listing;
 #[allow(clippy::module_inception)]
 mod log;
@@ -59,6 +60,7 @@ pub use contents::DirContents;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use future::{Copied, MoveError, Replacing};
+pub use links::SharedLinks;
 pub use log::{
     ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, ProducerTxn,
     TimestampOffset, VerificationGuard, Verified,

@@ -79,7 +79,10 @@ impl Partitions {
         let of_moves = self.moves.found.paths(topic_partition, topic_id);
         let (paths, what) = match set_aside.is_empty() {
             false => (set_aside, "records of it were set aside as"),
-            true => (of_moves, "what a move has copied of it, perhaps not all, is"),
+            true => (
+                of_moves,
+                "what a move has copied of it, perhaps not all, is",
+            ),
         };
         let path = paths.first()?.with_file_name(topic_partition.to_string());
         let all: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();

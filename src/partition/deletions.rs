@@ -29,9 +29,9 @@ impl Partitions {
     pub fn run_deletions(&self, now: TimestampMs) {
         let due: Vec<_> = {
             let mut deletions = self.deletions.lock();
-            let (due, later) = deletions.drain(..).partition(|(_, deletion)| {
-                deletion.due <= now && !self.may_be_wanted(deletion)
-            });
+            let (due, later) = deletions
+                .drain(..)
+                .partition(|(_, deletion)| deletion.due <= now && !self.may_be_wanted(deletion));
             *deletions = later;
             due
         };

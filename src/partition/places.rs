@@ -11,7 +11,7 @@ use super::leader::Partition;
 use super::lost::Lost;
 use super::registry::{Partitions, PartitionsError};
 use crate::config::NodeConfig;
-use crate::log::{LoadOptions, Loaded, LogDir, LogError};
+use crate::log::{LoadOptions, Loaded, LogDir, LogError, SharedLinks};
 use crate::machine::replica_place::{self, Assigned, Begin, OwnDirs};
 use crate::metadata::{DirectoryId, MetadataImage, PartitionRegistration, TopicImage};
 use crate::types::{BrokerId, LeaderEpoch, TopicId, TopicPartition, with_causes};
@@ -58,11 +58,13 @@ impl Partitions {
             PartitionConfig::of_topic(node, image, &topic_partition.topic).log
         };
         let now = self.clock.now_ms();
+        let shared_links = SharedLinks::among(self.working_dirs());
         let load = |dir: &Arc<LogDir>| {
             let options = LoadOptions {
                 now,
                 file_delete_delay_ms: node.topic_defaults.file_delete_delay_ms,
                 threads,
+                shared_links: &shared_links,
                 config_of: &config_of,
             };
             (dir.load(&options), dir.clone())
@@ -136,16 +138,16 @@ impl Partitions {
                     high_watermark,
                 });
             }
+            Err(error) if is_future => {
+                let error = with_causes(&error);
+                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
+            }
             Err(error @ LogError::NoDirectory { .. }) => {
                 // It may be nobody's.
                 tracing::warn!(%topic_partition, "{error}");
                 self.unopened
                     .lock()
                     .add(topic_partition, log_dir, error.to_string());
-            }
-            Err(error) if is_future => {
-                let error = with_causes(&error);
-                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
             }
             Err(error) => {
                 let why = with_causes(&error);
