@@ -9,7 +9,9 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use klamm::host::RealDisk;
-use klamm::log::{AppendContext, FileCache, LoadOptions, Log, LogConfig, LogDir, Origin};
+use klamm::log::{
+    AppendContext, FileCache, LoadOptions, Log, LogConfig, LogDir, Origin, SharedLinks,
+};
 use klamm::record::{
     Batch, BatchBuilder, Compression, ProduceRules, Scratch, TimestampType, prepare,
 };
@@ -124,6 +126,7 @@ fn logs(count: i32) -> Fixture {
         now: NOW,
         file_delete_delay_ms: 0,
         threads: 1,
+        shared_links: &SharedLinks::default(),
         config_of: &|_| config.clone(),
     };
     dir.load(&options).unwrap();

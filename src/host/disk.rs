@@ -74,6 +74,11 @@ pub trait Disk: Send + Sync {
         }
     }
 
+    /// Whether `path` itself is a link.
+    fn is_link(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// `path` without links. On a disk that has none it is `path`.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
@@ -270,6 +275,10 @@ mod real {
                 Err(_) if path.is_symlink() => PathKind::LinkToNothing,
                 Err(_) => PathKind::Nothing,
             }
+        }
+
+        fn is_link(&self, path: &Path) -> bool {
+            path.is_symlink()
         }
 
         fn real_path(&self, path: &Path) -> io::Result<PathBuf> {

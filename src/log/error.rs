@@ -31,7 +31,7 @@ pub enum LogError {
     },
     /// Of a directory only that one name is of no use.
     #[error("{path} is no directory but {what}")]
-    NoDirectory { path: PathBuf, what: &'static str },
+    NoDirectory { path: PathBuf, what: String },
     #[error("{path} is corrupt at byte {position}: {reason}")]
     Corrupt {
         path: PathBuf,
@@ -69,7 +69,7 @@ impl LogError {
                 "a link to what is not there: make or mount that, or remove the link"
             }
         };
-        let path = path.to_owned();
+        let (path, what) = (path.to_owned(), what.to_owned());
         Some(LogError::NoDirectory { path, what })
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use crate::host::random;
 use crate::types::{TimestampMs, TopicPartition};
 
+use super::aside::SetAside;
 use super::dir_core::DirCore;
 use super::error::LogError;
 use super::log::Deletion;
@@ -25,6 +26,8 @@ pub(super) struct Listing {
     pub blocked: Vec<TopicPartition>,
     /// What was deleted.
     pub deletions: Vec<Deletion>,
+    /// What is not in the logs any more and has records.
+    pub set_aside: Vec<SetAside>,
     /// What else is there.
     pub ignored: Vec<String>,
 }
@@ -41,13 +44,20 @@ impl Listing {
                 DirName::Partition(partition) if !entry.is_dir => listing.blocked.push(partition),
                 _ if !entry.is_dir => {}
                 DirName::Partition(partition) => listing.partitions.push((partition, None)),
-                DirName::Delete => listing.remove_later(core, &entry.name, due),
+                DirName::Delete => {
+                    listing.set_aside.extend(SetAside::read(core, &entry.name));
+                    listing.remove_later(core, &entry.name, due);
+                }
                 DirName::Future(partition) => {
                     if let Some(second) = futures.insert(partition.clone(), entry.name) {
                         listing.give_up(core, &partition, &second, due)?;
                     }
                 }
-                DirName::Stray | DirName::Foreign => listing.ignored.push(entry.name),
+                DirName::Stray => {
+                    listing.set_aside.extend(SetAside::read(core, &entry.name));
+                    listing.ignored.push(entry.name);
+                }
+                DirName::Foreign => listing.ignored.push(entry.name),
             }
         }
         let current: Vec<_> = listing.partitions.iter().map(|(p, _)| p.clone()).collect();

@@ -28,12 +28,14 @@ use crate::host::disk::DirLock;
 use crate::host::{Disk, in_parallel, random};
 use crate::types::{Offset, TimestampMs, TopicId, TopicPartition};
 
+use super::aside::SetAside;
 use super::checkpoint;
 use super::config::LogConfig;
 use super::dir_core::DirCore;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::flush_many::{AT_ONCE, MANY, Purpose};
+use super::links::SharedLinks;
 use super::listing::Listing;
 use super::log::{Deletion, Log};
 use super::names;
@@ -64,6 +66,8 @@ pub struct LoadOptions<'a> {
     pub file_delete_delay_ms: i64,
     /// `num.recovery.threads.per.data.dir`
     pub threads: usize,
+    /// `SharedLinks::among` the node's directories.
+    pub shared_links: &'a SharedLinks,
     pub config_of: &'a (dyn Fn(&TopicPartition) -> Arc<LogConfig> + Sync),
 }
 
@@ -89,6 +93,8 @@ pub struct LoadReport {
     pub partitions: Vec<Loaded>,
     /// What was deleted before and is to be removed: no start waits for that.
     pub deletions: Vec<Deletion>,
+    /// Records that are in no log any more.
+    pub set_aside: Vec<SetAside>,
     /// Entries that are no partition and were left alone.
     pub ignored: Vec<String>,
 }
@@ -182,6 +188,7 @@ impl LogDir {
             partitions,
             blocked,
             deletions,
+            set_aside,
             ignored,
         } = Listing::read(&self.core, due)?;
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
@@ -199,7 +206,8 @@ impl LogDir {
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
             let dir = self.partition_dir(partition.clone(), future_name.clone());
-            let opened = self.open_log(dir, opening);
+            let refused = options.shared_links.refuse(&dir.path());
+            let opened = refused.and_then(|()| self.open_log(dir, opening));
             unopened.fetch_sub(1, Ordering::Relaxed);
             opened
         });
@@ -237,6 +245,7 @@ impl LogDir {
             clean_stop,
             partitions: report,
             deletions,
+            set_aside,
             ignored,
         })
     }

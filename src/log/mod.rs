@@ -2,6 +2,7 @@
 //! Files and bytes are Kafka's own.
 
 mod append;
+mod aside;
 mod checkpoint;
 mod clean;
 mod cleaned_segment;
@@ -22,6 +23,7 @@ mod flush;
 mod flush_many;
 mod future;
 mod inventory;
+mod links;
 mod listing;
 #[allow(clippy::module_inception)]
 mod log;
@@ -51,12 +53,14 @@ mod timestamps;
 mod truncate;
 mod txn_index;
 
+pub use aside::SetAside;
 pub use cleaner::{Cleaned, Cleaner, CleanerLimits};
 pub use config::LogConfig;
 pub use contents::DirContents;
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
 pub use future::{Copied, MoveError, Replacing};
+pub use links::SharedLinks;
 pub use log::{
     ActiveProducer, AppendContext, Appended, Deletion, Log, LogSlice, Origin, ProducerTxn,
     TimestampOffset, VerificationGuard, Verified,

@@ -133,6 +133,15 @@ pub(super) fn delete_dir(topic_partition: &TopicPartition, id: Uuid) -> String {
     suffixed_dir(topic_partition, id, DELETE)
 }
 
+/// The partition's number in the name of a directory that was deleted or set aside.
+pub(super) fn partition_set_aside(name: &str) -> Option<i32> {
+    if !matches!(DirName::parse(name), DirName::Delete | DirName::Stray) {
+        return None;
+    }
+    let (plain, _) = name.rsplit_once('.')?;
+    plain.rsplit_once('-')?.1.parse().ok()
+}
+
 /// Whether a directory is what a deletion of this partition has left.
 pub(super) fn is_deleted_of(name: &str, topic_partition: &TopicPartition) -> bool {
     let plain = (DirName::parse(name) == DirName::Delete)
@@ -219,8 +228,11 @@ mod tests {
             assert!(is_deleted_of(&name, &partition(topic, 123)));
             assert!(!is_deleted_of(&name, &partition(topic, 23)));
             assert!(!is_deleted_of(&name, &partition("u", 123)));
+            assert_eq!(partition_set_aside(&name), Some(123));
             let name = stray_dir(&partition(topic, 123), Uuid::from_u128(7));
             assert!(name.len() <= 255);
+            assert_eq!(partition_set_aside(&name), Some(123));
+            assert_eq!(partition_set_aside(&format!("{topic}-123")), None);
             assert_eq!(DirName::parse(&name), DirName::Stray);
         }
     }

@@ -1,4 +1,5 @@
-//! Files that are out of the logs, until their time has come and they are removed.
+//! Files that are out of the logs, until their time has come and they are removed; directories
+//! with records that are missed (`aside`) stay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,7 @@ impl Partitions {
             let mut deletions = self.deletions.lock();
             let (due, later) = deletions
                 .drain(..)
-                .partition(|(_, deletion)| deletion.due <= now);
+                .partition(|(_, deletion)| deletion.due <= now && !self.may_be_wanted(deletion));
             *deletions = later;
             due
         };
@@ -41,8 +42,11 @@ impl Partitions {
             if let Err(error) = log_dir.drop_lines_of_deleted() {
                 tracing::warn!("before a removal: {}", with_causes(&error));
             }
-            if let Err(error) = log_dir.remove(&deletion) {
-                tracing::error!(dir = %log_dir.path().display(), "cannot remove: {error}");
+            match log_dir.remove(&deletion) {
+                Ok(()) => self.set_aside.lock().forget(&deletion),
+                Err(error) => {
+                    tracing::error!(dir = %log_dir.path().display(), "cannot remove: {error}");
+                }
             }
             if self.clock.monotonic() >= end {
                 break;

@@ -13,6 +13,7 @@
 //! 4. Future logs (`moves`) are kept apart: they are nobody's log yet.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -151,6 +152,14 @@ impl FoundLogs {
         of_name
             .filter(|found| found.log.topic_id() == topic_id)
             .count()
+    }
+
+    /// Where the logs of this topic's partition are.
+    pub fn paths(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> Vec<PathBuf> {
+        let by_name = self.0.lock();
+        let of_name = by_name.get(topic_partition).into_iter().flatten();
+        let of_topic = of_name.filter(|found| found.log.topic_id() == topic_id);
+        of_topic.map(|found| found.log.path()).collect()
     }
 
     /// All that is left of a name.

@@ -8,6 +8,8 @@
 //! the recovery-point checkpoint
 //! no directory of the partition, nor that          the same, or one that was emptied or put back
 //! checkpoint                                       in part
+//! no log, and one that was set aside or was being  records of this partition (`aside`)
+//! moved
 //! one that cannot be opened, or whose flushed      what is in it
 //! records are gone
 //! one of another topic that is here too            names that were exchanged
@@ -81,6 +83,9 @@ impl Partitions {
                 what,
                 flushed,
             });
+        }
+        if let Some(lost) = self.records_beside(topic_partition, topic_id, named) {
+            return Some(lost);
         }
         let may_be_in =
             |dir: &&Arc<LogDir>| named == DirectoryId::LOST || id_of(dir) == Some(named);

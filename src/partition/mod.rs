@@ -1,6 +1,7 @@
 //! The partitions of this broker: the leader's side, the follower's side, those who wait, and the
 //! set of all.
 
+mod aside;
 mod assignments;
 mod deletions;
 mod effective;

@@ -11,7 +11,7 @@ use super::leader::Partition;
 use super::lost::Lost;
 use super::registry::{Partitions, PartitionsError};
 use crate::config::NodeConfig;
-use crate::log::{LoadOptions, Loaded, LogDir, LogError};
+use crate::log::{LoadOptions, Loaded, LogDir, LogError, SharedLinks};
 use crate::machine::replica_place::{self, Assigned, Begin, OwnDirs};
 use crate::metadata::{DirectoryId, MetadataImage, PartitionRegistration, TopicImage};
 use crate::types::{BrokerId, LeaderEpoch, TopicId, TopicPartition, with_causes};
@@ -58,11 +58,13 @@ impl Partitions {
             PartitionConfig::of_topic(node, image, &topic_partition.topic).log
         };
         let now = self.clock.now_ms();
+        let shared_links = SharedLinks::among(self.working_dirs());
         let load = |dir: &Arc<LogDir>| {
             let options = LoadOptions {
                 now,
                 file_delete_delay_ms: node.topic_defaults.file_delete_delay_ms,
                 threads,
+                shared_links: &shared_links,
                 config_of: &config_of,
             };
             (dir.load(&options), dir.clone())
@@ -96,6 +98,7 @@ impl Partitions {
             for loaded in report.partitions {
                 self.add_found(dir.clone(), loaded);
             }
+            self.set_aside.lock().add(report.set_aside);
             for deletion in report.deletions {
                 self.delete_later(dir.clone(), deletion);
             }
@@ -135,16 +138,16 @@ impl Partitions {
                     high_watermark,
                 });
             }
+            Err(error) if is_future => {
+                let error = with_causes(&error);
+                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
+            }
             Err(error @ LogError::NoDirectory { .. }) => {
                 // It may be nobody's.
                 tracing::warn!(%topic_partition, "{error}");
                 self.unopened
                     .lock()
                     .add(topic_partition, log_dir, error.to_string());
-            }
-            Err(error) if is_future => {
-                let error = with_causes(&error);
-                tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
             }
             Err(error) => {
                 let why = with_causes(&error);
@@ -221,12 +224,7 @@ impl Partitions {
             return Ok(None);
         }
         let key = (topic.id, topic_partition.partition);
-        // A part of its log is here: the rest is where it was being moved from.
-        let is_moving = || self.moves.found.count(topic_partition, topic.id) > 0;
-        let place = match replica.is_counted_on && is_moving() {
-            true => Begin::Waits,
-            false => replica_place::begin(replica, lost.is_some(), &self.own_dirs()),
-        };
+        let place = replica_place::begin(replica, lost.is_some(), &self.own_dirs());
         let named = match place {
             Begin::In(named) => Some(named),
             Begin::Anywhere => None,
@@ -249,21 +247,52 @@ impl Partitions {
         self.make_way(topic_partition, None)?;
         self.set_aside_unopened(topic_partition)?;
         let wanted = self.moves.take_wanted(topic_partition);
-        let named = || {
-            self.working_dirs()
-                .find(|dir| named.is_some() && id_of(dir) == named)
-        };
-        let emptiest = || self.working_dirs().min_by_key(|dir| dir.log_count());
-        let log_dir = wanted.or_else(|| named().or_else(emptiest).cloned());
-        let log_dir = log_dir.unwrap_or_else(|| self.log_dirs()[0].clone());
-        let (name, now) = (topic_partition.clone(), self.clock.now_ms());
-        let log = log_dir.create_log(name, topic.id, config.log.clone(), now)?;
+        let in_named = || self.working_dirs().find(|dir| id_of(dir) == named);
+        let log_dir = wanted.or_else(|| named.and_then(|_| in_named()).cloned());
+        let may_differ = named.is_none();
+        let made = self.make_log(topic.id, topic_partition, (log_dir, may_differ), config)?;
         self.forget_missing(topic_partition);
-        Ok(Some(Found {
-            log,
-            log_dir,
-            high_watermark: None,
-        }))
+        Ok(Some(made))
+    }
+
+    /// An empty log in that directory, else in the emptiest. If it `may_differ`, the controller does
+    /// not know the directory: nobody would hear that the replica is in one that has just failed,
+    /// and so it is made in another.
+    fn make_log(
+        &self,
+        topic_id: TopicId,
+        topic_partition: &TopicPartition,
+        (mut log_dir, may_differ): (Option<Arc<LogDir>>, bool),
+        config: &PartitionConfig,
+    ) -> Result<Found, LogError> {
+        let mut tried: Vec<Arc<LogDir>> = Vec::new();
+        loop {
+            let is_new = |dir: &&Arc<LogDir>| !tried.iter().any(|tried| Arc::ptr_eq(tried, dir));
+            let others = || self.working_dirs().filter(is_new);
+            let emptiest = || others().min_by_key(|dir| dir.log_count()).cloned();
+            let log_dir = log_dir.take().or_else(emptiest);
+            let log_dir = log_dir.unwrap_or_else(|| self.log_dirs()[0].clone());
+            let (name, now) = (topic_partition.clone(), self.clock.now_ms());
+            match log_dir.create_log(name, topic_id, config.log.clone(), now) {
+                Ok(log) => {
+                    return Ok(Found {
+                        log,
+                        log_dir,
+                        high_watermark: None,
+                    });
+                }
+                Err(error) => {
+                    tried.push(log_dir);
+                    let others = self.working_dirs();
+                    let is_tried = |dir| tried.iter().any(|tried| Arc::ptr_eq(tried, dir));
+                    if !may_differ || others.into_iter().all(is_tried) {
+                        return Err(error);
+                    }
+                    let error = with_causes(&error);
+                    tracing::warn!(%topic_partition, "made in another directory: {error}");
+                }
+            }
+        }
     }
 
     /// Takes away what has the name of a partition and is not `own`, its log. Records that are not

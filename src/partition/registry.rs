@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, watch};
 
+use super::aside::Records;
 use super::effective::PartitionConfig;
 use super::fetchers::Fetchers;
 use super::found::{Found, FoundLogs};
@@ -64,6 +65,7 @@ pub struct Partitions {
     pub(super) found: FoundLogs,
     /// Nothing new may be made in the place of these.
     pub(super) unopened: Mutex<Unopened>,
+    pub(super) set_aside: Mutex<Records>,
     pub(super) deletions: Mutex<Vec<(Arc<LogDir>, Deletion)>>,
     observers: RwLock<HashMap<TopicName, Arc<dyn PartitionObserver>>>,
     applied: watch::Sender<Offset>,
@@ -101,6 +103,7 @@ impl Partitions {
             by_topic: RwLock::default(),
             found: FoundLogs::default(),
             unopened: Mutex::default(),
+            set_aside: Mutex::default(),
             deletions: Mutex::default(),
             observers: RwLock::default(),
             applied: watch::Sender::new(Offset::NONE),

@@ -27,6 +27,7 @@ impl Two {
             let dir = LogDir::open(shared, &disk.root().join(name), files.clone()).unwrap();
             let config = Arc::new(small_segments());
             let options = LoadOptions {
+                shared_links: &crate::log::SharedLinks::default(),
                 now: NOW,
                 file_delete_delay_ms: 0,
                 threads: 1,

@@ -70,6 +70,7 @@ impl Fixture {
         let dir = LogDir::open(Arc::clone(&self.disk), &self.path, files)?;
         let config = Arc::new(self.config.clone());
         let options = LoadOptions {
+            shared_links: &crate::log::SharedLinks::default(),
             now: NOW,
             file_delete_delay_ms: self.config.file_delete_delay_ms,
             threads: 2,

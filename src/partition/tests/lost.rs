@@ -11,16 +11,16 @@ use crate::log::tests::faulty_disk::FaultyDisk;
 use crate::metadata::DirectoryId;
 use crate::types::{LeaderEpoch, Offset, TopicId};
 
-const BOTH: &[&str] = &["a", "b"];
+pub(super) const BOTH: &[&str] = &["a", "b"];
 
-fn led() -> Said {
+pub(super) fn led() -> Said {
     let mut said = Said::of(dir("b"));
     said.leader = THIS;
     said
 }
 
 /// So many records were acknowledged by a replica in directory b; then a clean stop.
-fn written(records: usize) -> FaultyDisk {
+pub(super) fn written(records: usize) -> FaultyDisk {
     let disk = FaultyDisk::new();
     let started = Started::new(&disk, BOTH, &led(), &[]);
     for _ in 0..records {
@@ -30,7 +30,7 @@ fn written(records: usize) -> FaultyDisk {
     disk
 }
 
-fn path(disk: &FaultyDisk, name: &str) -> PathBuf {
+pub(super) fn path(disk: &FaultyDisk, name: &str) -> PathBuf {
     disk.root().join(name)
 }
 
@@ -40,7 +40,7 @@ fn write(disk: &FaultyDisk, path: &Path, content: &[u8]) {
     file.write_at(&mut [IoSlice::new(content)], 0).unwrap();
 }
 
-fn copy(from: (&FaultyDisk, &str), to: (&FaultyDisk, &str)) {
+pub(super) fn copy(from: (&FaultyDisk, &str), to: (&FaultyDisk, &str)) {
     let (source, target) = (path(from.0, from.1), path(to.0, to.1));
     to.0.create_dir_all(&target).unwrap();
     for entry in from.0.list(&source).unwrap() {
@@ -49,7 +49,7 @@ fn copy(from: (&FaultyDisk, &str), to: (&FaultyDisk, &str)) {
     }
 }
 
-fn change_topic(disk: &FaultyDisk, name: &str) {
+pub(super) fn change_topic(disk: &FaultyDisk, name: &str) {
     let id = TopicId(Uuid::from_u128(77));
     let text = format!("version: 0\ntopic_id: {id}");
     let file = path(disk, name).join("partition.metadata");
@@ -57,14 +57,14 @@ fn change_topic(disk: &FaultyDisk, name: &str) {
 }
 
 /// The kinds of directories of partitions in a directory: plain, `delete`, `stray`.
-fn kinds(disk: &FaultyDisk, dir: &str) -> Vec<String> {
+pub(super) fn kinds(disk: &FaultyDisk, dir: &str) -> Vec<String> {
     let entries = disk.list(&path(disk, dir)).unwrap();
     let dirs = entries.into_iter().filter(|entry| entry.is_dir);
     let kind = |name: String| name.rsplit_once('-').unwrap().1.to_owned();
     dirs.map(|entry| kind(entry.name)).collect()
 }
 
-fn end(started: &Started) -> Option<Offset> {
+pub(super) fn end(started: &Started) -> Option<Offset> {
     Some(started.partition()?.log().log_end_offset())
 }
 
@@ -301,6 +301,7 @@ fn a_topic_that_was_deleted_and_made_again_just_before_a_crash_begins_empty() {
 #[test]
 fn a_line_of_a_deleted_log_is_no_sign_of_a_lost_one() {
     let disk = written(2);
+    change_topic(&disk, "b/t-0");
     let gone = format!("b/t-0.{}-delete", Uuid::from_u128(1).simple());
     let (from, to) = (path(&disk, "b/t-0"), path(&disk, &gone));
     disk.rename(&from, &to).unwrap();

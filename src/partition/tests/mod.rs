@@ -1,5 +1,6 @@
 //! Leaders and followers together: single situations, and a small world from seeds.
 
+mod aside;
 mod failing_moves;
 mod flush_ms;
 mod flushes;

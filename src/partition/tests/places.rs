@@ -34,6 +34,7 @@ pub(super) fn topic_id() -> TopicId {
 pub(super) struct Said {
     topic_id: TopicId,
     pub directory: DirectoryId,
+    pub replicas: Vec<BrokerId>,
     pub isr: Vec<BrokerId>,
     pub leader: BrokerId,
     pub leader_epoch: i32,
@@ -45,6 +46,7 @@ impl Said {
         Said {
             topic_id: topic_id(),
             directory,
+            replicas: vec![THIS, OTHER],
             isr: vec![THIS],
             leader: BrokerId::NONE,
             leader_epoch: 3,
@@ -67,6 +69,10 @@ impl Said {
             log_dirs: registered.iter().map(|name| dir(name)).collect(),
             cordoned_log_dirs: Vec::new(),
         };
+        let directory_of = |replica: &BrokerId| match *replica == THIS {
+            true => self.directory,
+            false => DirectoryId::UNASSIGNED,
+        };
         let topic = TopicRecord {
             name: "t".into(),
             topic_id: self.topic_id,
@@ -74,7 +80,7 @@ impl Said {
         let partition = PartitionRecord {
             partition_id: 0,
             topic_id: self.topic_id,
-            replicas: Arc::new([THIS, OTHER]),
+            replicas: self.replicas.clone().into(),
             isr: self.isr.clone().into(),
             removing_replicas: Arc::new([]),
             adding_replicas: Arc::new([]),
@@ -82,7 +88,7 @@ impl Said {
             leader_recovery_state: 0,
             leader_epoch: LeaderEpoch(self.leader_epoch),
             partition_epoch: self.partition_epoch,
-            directories: Arc::new([self.directory, DirectoryId::UNASSIGNED]),
+            directories: self.replicas.iter().map(directory_of).collect(),
             eligible_leader_replicas: Arc::new([]),
             last_known_elr: Arc::new([]),
         };
@@ -96,7 +102,7 @@ impl Said {
 
 /// A broker that has started with some of its directories.
 pub(super) struct Started {
-    clock: Arc<ManualClock>,
+    pub clock: Arc<ManualClock>,
     pub partitions: Partitions,
 }
 
