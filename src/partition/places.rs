@@ -255,9 +255,9 @@ impl Partitions {
         Ok(Some(made))
     }
 
-    /// An empty log in that directory, else in the emptiest. If it `may_differ`, the controller does
-    /// not know the directory: nobody would hear that the replica is in one that has just failed,
-    /// and so it is made in another.
+    /// An empty log in that directory, else in the emptiest. If it `may_differ`, the controller
+    /// does not know the directory: nobody would hear that the replica is in one that has just
+    /// failed, and so it is made in another.
     fn make_log(
         &self,
         topic_id: TopicId,

@@ -49,7 +49,9 @@ fn child() {
                     )
                     .await
                     .unwrap();
-                    eprintln!("acked k{n}");
+                    // In one write: a kill must not leave the half of a key.
+                    let line = format!("acked k{n}\n");
+                    eprint!("{line}");
                 }
             })
         });

@@ -111,8 +111,8 @@ fn a_start_above_the_cut_comes_down_on_disk_too() {
     );
 }
 
-/// Nor must a log that was cut be taken for one that lost flushed records, or an append after it for
-/// flushed.
+/// Or a log that was cut would be taken for one that lost flushed records, and an append after it
+/// for flushed.
 #[test]
 fn a_cut_below_the_recovery_point_on_disk_lowers_it_first() {
     let fixture = Fixture::new(LogConfig::default());

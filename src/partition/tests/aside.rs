@@ -23,7 +23,7 @@ fn set_aside(in_dir: &str, kind: &str) -> (FaultyDisk, String) {
     let to = format!("{in_dir}/{}", named(1, kind));
     rename(&disk, "b/t-0", &to);
     let lines = path(&disk, "b/recovery-point-offset-checkpoint");
-    disk.remove_file(&lines).unwrap();
+    disk.replace(&lines, b"0\n0\n").unwrap();
     (disk, to)
 }
 
