@@ -25,10 +25,11 @@ use crate::config::{Listener, NodeConfig};
 use crate::coordinator::TopicLog;
 use crate::coordinator::group::{ClusterSource, GroupCoordinator};
 use crate::host::{Clock, Host, limits, tasks};
+use crate::metadata::planners::RegisterBroker;
 use crate::metadata::{BrokerEndpoint, BrokerEpoch};
 use crate::partition::{FetcherConfig, Fetchers, Partitions, RemoteLeader};
 use crate::peer::{BrokerChannels, ControllerChannel, LocalController};
-use crate::quorum::{Endpoint, Quorum, QuorumError, Waiting};
+use crate::quorum::{Change, Endpoint, Quorum, QuorumError, Waiting};
 use crate::record::Compression;
 use crate::server::{Bound, ConnectionLimits, FrameBudget, ListenerSettings, Pipeline, bind};
 use crate::types::BrokerId;
@@ -96,15 +97,8 @@ impl Broker {
         let (bound, controller_bound) = bind_all(&config, &role).await?;
         let monitor = Arc::new(Monitor::default());
         let served = monitor::serve(&config, &monitor).await?;
-        *monitor.traffic.lock() = [&bound, &controller_bound]
-            .iter()
-            .flat_map(|listeners| {
-                listeners
-                    .sockets
-                    .iter()
-                    .map(|socket| socket.traffic().clone())
-            })
-            .collect();
+        let sockets = bound.sockets.iter().chain(&controller_bound.sockets);
+        *monitor.traffic.lock() = sockets.map(|socket| socket.traffic().clone()).collect();
         let storage = storage::open(&host, &config, node_id, file_handles_max)?;
         let Host { disk, clock, .. } = host;
         let _ = monitor.log_dirs.set(storage.log_dirs.clone());
@@ -129,7 +123,8 @@ impl Broker {
 
         let mut changes = quorum.subscribe();
         let first = changes.next().await.ok_or(QuorumError::Stopped)?;
-        let config = with_dynamic(&config, &first.image, node_id);
+        let first_image = first.image.clone();
+        let config = with_dynamic(&config, &first_image, node_id);
         let config = Arc::new(ArcSwap::from_pointee(config));
         let (rolled_sender, rolled) = mpsc::unbounded_channel();
         let log_dirs = storage.log_dirs.clone();
@@ -141,12 +136,7 @@ impl Broker {
         ));
         partitions.copy_with(fetchers(&config.load(), &partitions));
         let groups = group_coordinator(&config, &clock, &quorum, &partitions);
-        let channel = |purpose: &str| {
-            let channel = ControllerChannel::new(&format!("{purpose}-{node_id}"), quorum.clone());
-            let local: Arc<dyn LocalController> = pipeline.clone();
-            channel.answer_locally(Arc::downgrade(&local));
-            channel
-        };
+        let channel = |purpose| controller_channel(purpose, node_id, &quorum, &pipeline);
         let surroundings = partitions.surroundings().clone();
         let brokers = BrokerChannels::new(&format!("broker-{node_id}"), surroundings);
         let peers = Peers {
@@ -166,16 +156,7 @@ impl Broker {
         };
         let coordinators = services.coordinators(groups);
         monitor.enter(Phase::Recovering);
-        let loaded = {
-            let (partitions, config) = (partitions.clone(), config.load_full());
-            let image = first.image.clone();
-            tasks::spawn_blocking(move || {
-                let clean_stop = partitions.load(&config, &image)?;
-                partitions.apply(&config, &image, &first.delta);
-                Ok::<_, StartError>(clean_stop.map_or(BrokerEpoch::NONE, BrokerEpoch))
-            })
-        };
-        let clean_stop = loaded.await.expect("loading panicked")?;
+        let clean_stop = load(&partitions, config.load_full(), first).await?;
         let lifecycle_channel = channel("lifecycle");
         let node = Node::new(
             node_id,
@@ -190,7 +171,7 @@ impl Broker {
         monitor.enter(Phase::Registering);
         let has_crashed = clean_stop == BrokerEpoch::NONE;
         let background =
-            Background::start(&node, first.image, changes, rolled, &stopping, has_crashed);
+            Background::start(&node, first_image, changes, rolled, &stopping, has_crashed);
         let _ = monitor.cleaner.set(background.cleaner.clone());
         pipeline.serve(&node);
         if node.quorum.has_other_nodes() {
@@ -198,19 +179,11 @@ impl Broker {
             start_elections(&node, &stopping);
         }
         let advertised = end_points(&node.config(), &bound.ports());
-        let mut epoch = BrokerEpoch::NONE;
-        let mut lifecycle = None;
+        let (mut epoch, mut lifecycle) = (BrokerEpoch::NONE, None);
         if is_broker {
             let request = registration(&node, advertised.clone(), clean_stop);
-            if node.quorum.has_other_nodes() {
-                let channel = lifecycle_channel;
-                let started = Lifecycle::start(&node, channel, request, &stopping, waiting);
-                let (alive, registered) = started.await?;
-                (lifecycle, epoch) = (Some(alive), registered);
-            } else {
-                register(&node, request).await?;
-                epoch = unfence(&node).await?;
-            }
+            (epoch, lifecycle) =
+                enter_cluster(&node, lifecycle_channel, request, &stopping, waiting).await?;
             directories::start(&node, lifecycle.is_some(), &storage.working, &stopping);
         }
         let settings = listener_settings(&node.config(), connections_max, &stopping);
@@ -291,6 +264,53 @@ impl Broker {
 }
 
 /// What copies the partitions that other brokers lead.
+/// A way to the active controller, which may be this node.
+fn controller_channel(
+    purpose: &str,
+    node_id: BrokerId,
+    quorum: &Arc<Quorum>,
+    pipeline: &Arc<Pipeline>,
+) -> Arc<ControllerChannel> {
+    let channel = ControllerChannel::new(&format!("{purpose}-{node_id}"), quorum.clone());
+    let local: Arc<dyn LocalController> = pipeline.clone();
+    channel.answer_locally(Arc::downgrade(&local));
+    channel
+}
+
+/// Opens all logs, and leads and follows what the first image says. The broker epoch of the last
+/// clean stop.
+async fn load(
+    partitions: &Arc<Partitions>,
+    config: Arc<NodeConfig>,
+    Change { image, delta }: Change,
+) -> Result<BrokerEpoch, StartError> {
+    let partitions = partitions.clone();
+    let loaded = tasks::spawn_blocking(move || {
+        let clean_stop = partitions.load(&config, &image)?;
+        partitions.apply(&config, &image, &delta);
+        Ok(clean_stop.map_or(BrokerEpoch::NONE, BrokerEpoch))
+    });
+    loaded.await.expect("loading panicked")
+}
+
+/// Registers this broker and has it unfenced. What keeps it alive from then on, where there are
+/// other nodes that care.
+async fn enter_cluster(
+    node: &Arc<Node>,
+    channel: Arc<ControllerChannel>,
+    request: RegisterBroker,
+    stopping: &watch::Receiver<bool>,
+    waiting: &Waiting,
+) -> Result<(BrokerEpoch, Option<Lifecycle>), StartError> {
+    if node.quorum.has_other_nodes() {
+        let started = Lifecycle::start(node, channel, request, stopping, waiting);
+        let (lifecycle, epoch) = started.await?;
+        return Ok((epoch, Some(lifecycle)));
+    }
+    register(node, request).await?;
+    Ok((unfence(node).await?, None))
+}
+
 fn fetchers(config: &NodeConfig, partitions: &Partitions) -> Fetchers {
     let replication = &config.broker.replication;
     let ms = |ms: i32| Duration::from_millis(ms.max(0) as u64);

@@ -40,8 +40,8 @@ pub enum LogError {
     },
     #[error(
         "{path} ends at offset {log_end}, and its records had been flushed up to {recovery_point}: \
-         put its files back, or, to go on with what is there, write {log_end} for it into \
-         recovery-point-offset-checkpoint"
+         put its files back, or, to go on with what is there (other replicas will be cut to that), \
+         write {log_end} for it into recovery-point-offset-checkpoint"
     )]
     FlushedRecordsGone {
         path: PathBuf,

@@ -255,6 +255,8 @@ pub struct Log {
     pub(super) recovery_max: AtomicI64,
     /// The highest recovery point that may be on disk (`DirCore::write_recovery_points`).
     pub(super) checkpointed: AtomicI64,
+    /// The line on disk that is not to be changed; -1: it is.
+    pub(super) held_point: AtomicI64,
     /// How often the log was cut. What a compaction has read is not to replace what came after.
     pub(super) cuts: AtomicU64,
     /// Compaction has seen what lies below; -1: nothing.
@@ -267,7 +269,6 @@ pub(super) struct Offsets {
     pub log_start: Offset,
     pub log_end: Offset,
     pub recovery_point: Offset,
-    pub checkpointed: Offset,
 }
 
 impl Log {
@@ -290,7 +291,8 @@ impl Log {
             log_end: AtomicI64::new(offsets.log_end.0),
             recovery: AtomicI64::new(offsets.recovery_point.0),
             recovery_max: AtomicI64::new(i64::MAX),
-            checkpointed: AtomicI64::new(offsets.checkpointed.0),
+            checkpointed: AtomicI64::new(offsets.recovery_point.0),
+            held_point: AtomicI64::new(-1),
             cuts: AtomicU64::new(0),
             clean_point: AtomicI64::new(Offset::NONE.0),
         }
@@ -472,8 +474,23 @@ impl Log {
         }
     }
 
+    /// Until it is known whose log this is, the checkpoint is to say what it said: of the log that
+    /// belongs here. To be called before anything is appended.
+    pub fn hold_recovery_point(&self) {
+        let on_disk = self.checkpointed.load(Ordering::SeqCst);
+        self.held_point.store(on_disk, Ordering::SeqCst);
+    }
+
+    pub fn release_recovery_point(&self) {
+        self.held_point.store(-1, Ordering::SeqCst);
+    }
+
     /// See `DirCore::write_recovery_points`.
     pub(super) fn announce_recovery_point(&self) -> Offset {
+        let held = self.held_point.load(Ordering::SeqCst);
+        if held >= 0 {
+            return Offset(held);
+        }
         let max = self.recovery_max.load(Ordering::SeqCst);
         let point = self.recovery.load(Ordering::SeqCst).min(max);
         self.checkpointed.fetch_max(point, Ordering::SeqCst);

@@ -137,7 +137,6 @@ pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort)
         log_start,
         log_end,
         recovery_point: opening.recovery_point,
-        checkpointed: opening.recovery_point,
     };
     let config = Arc::clone(&opening.config);
     let log = Log::new(dir, opening.topic_id, config, (writer, view), offsets);

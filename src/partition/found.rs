@@ -92,7 +92,9 @@ fn choose(of_name: &[Found], topic_id: TopicId, named: DirectoryId) -> Option<(u
 pub(super) struct FoundLogs(Mutex<HashMap<TopicPartition, Vec<Found>>>);
 
 impl FoundLogs {
+    /// Its line in the checkpoint stays as it is: it may be that of the log that belongs here.
     pub fn add(&self, found: Found) {
+        found.log.hold_recovery_point();
         let topic_partition = found.log.topic_partition().clone();
         let mut by_name = self.0.lock();
         by_name.entry(topic_partition).or_default().push(found);
@@ -113,6 +115,7 @@ impl FoundLogs {
         if of_name.is_empty() {
             by_name.remove(topic_partition);
         }
+        claimed.log.release_recovery_point();
         Some((claimed, why))
     }
 
@@ -164,7 +167,11 @@ impl FoundLogs {
 
     /// All that is left of a name.
     pub fn take_rest(&self, topic_partition: &TopicPartition) -> Vec<Found> {
-        self.0.lock().remove(topic_partition).unwrap_or_default()
+        let rest = self.0.lock().remove(topic_partition).unwrap_or_default();
+        for found in &rest {
+            found.log.release_recovery_point();
+        }
+        rest
     }
 
     pub fn names(&self) -> Vec<TopicPartition> {

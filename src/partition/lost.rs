@@ -102,7 +102,11 @@ impl Partitions {
         let Some(other) = dir.log(topic_partition) else {
             let what = "it is not there, nor is a recovery-point-offset-checkpoint that would say \
                         what it had";
-            return (dir.forgot_its_logs() && !replica.is_new).then(|| Lost {
+            // Elections come before the controller has heard that it is lost.
+            let key = (topic_id, topic_partition.partition);
+            let was_lost = self.waiting.lock().get(&key) == Some(&Waits::IsLost);
+            let was_here = dir.forgot_its_logs() && (was_lost || !replica.is_new);
+            return was_here.then(|| Lost {
                 path: dir.path().join(name),
                 what: what.to_owned(),
                 flushed: None,
@@ -130,16 +134,25 @@ impl Partitions {
         })
     }
 
-    /// Says it once: what is lost, and how to go on.
-    pub(super) fn say_what_is_lost(&self, topic_partition: &TopicPartition, lost: &Lost) {
+    /// Says it once: what is lost, and how to go on. `is_alone`: there are no other replicas.
+    pub(super) fn say_what_is_lost(
+        &self,
+        topic_partition: &TopicPartition,
+        lost: &Lost,
+        is_alone: bool,
+    ) {
+        let without = match is_alone {
+            true => "the partition begins anew",
+            false => "a replica that lives leads with what it has, and this one follows it",
+        };
         let TopicPartition { topic, partition } = topic_partition;
         let path = lost.path.display();
         tracing::error!(
             %topic_partition,
             "its log is lost, and it is not served from here: {path}: {}. Put that directory back \
-             in order and start the broker again; or give its records up, if no other replica \
-             has them: klamm leader-election --bootstrap-server HOST:PORT --election-type unclean \
-             --topic {topic} --partition {partition}",
+             in order and start the broker again; or go on without it: klamm leader-election \
+             --bootstrap-server HOST:PORT --election-type unclean --topic {topic} --partition \
+             {partition}: then {without}",
             lost.what
         );
     }

@@ -232,13 +232,20 @@ impl Partitions {
                 if place == Begin::IsLost {
                     self.tell(key, DirectoryId::LOST);
                 }
+                let mut waiting = self.waiting.lock();
+                let before = waiting.get(&key).copied();
+                // What the metadata calls lost because this broker has said so stays that.
+                let is_known = replica.directory == DirectoryId::LOST;
                 let why = match lost {
-                    Some(_) => Waits::IsLost,
-                    None => Waits::ForDirectory,
+                    None if before != Some(Waits::IsLost) || !is_known => Waits::ForDirectory,
+                    _ => Waits::IsLost,
                 };
-                let before = self.waiting.lock().insert(key, why);
+                waiting.insert(key, why);
+                drop(waiting);
                 if let Some(lost) = lost.filter(|_| before != Some(why)) {
-                    self.say_what_is_lost(topic_partition, &lost);
+                    let registration = topic.partitions.get(topic_partition.partition);
+                    let is_alone = registration.is_none_or(|it| it.replicas.len() == 1);
+                    self.say_what_is_lost(topic_partition, &lost, is_alone);
                 }
                 return Ok(None);
             }

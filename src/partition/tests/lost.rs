@@ -185,6 +185,12 @@ fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told()
             let started = Started::new(&disk, BOTH, &led(), BOTH);
             assert_eq!(started.place(), None);
             assert_eq!(started.told(), Some(DirectoryId::LOST));
+            // The broker's registration brings an election before the controller has heard.
+            let mut elected = led();
+            (elected.leader_epoch, elected.partition_epoch) = (4, 2);
+            started.hear(&elected, BOTH);
+            assert_eq!(started.place(), None);
+            assert_eq!(started.told(), Some(DirectoryId::LOST));
         }
         disk.rename(&path(&disk, "kept"), &path(&disk, checkpoint))
             .unwrap();
@@ -193,6 +199,24 @@ fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told()
         let started = Started::new(&disk, BOTH, &led(), BOTH);
         assert_eq!(end(&started), Some(Offset(2)));
     }
+}
+
+#[test]
+fn a_log_of_another_topic_does_not_change_what_is_known_of_the_one_in_whose_place_it_is() {
+    let (disk, longer) = (written(1), written(3));
+    let at = path(&disk, "b/t-0");
+    disk.rename(&at, &path(&disk, "away")).unwrap();
+    copy((&longer, "b/t-0"), (&disk, "b/t-0"));
+    change_topic(&disk, "b/t-0");
+    for _ in 0..2 {
+        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        assert_eq!(started.told(), Some(DirectoryId::LOST));
+        started.stop();
+    }
+    disk.remove_dir_all(&at).unwrap();
+    disk.rename(&path(&disk, "away"), &at).unwrap();
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    assert_eq!(end(&started), Some(Offset(1)));
 }
 
 #[test]
