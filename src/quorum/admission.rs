@@ -57,6 +57,10 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>, waiting
         let Ok(voter) = quorum.voter() else {
             return;
         };
+        // Whoever still holds it: one that has stopped must not take the place of the disk after it.
+        if voter.raft.metrics().borrow().running_state.is_err() {
+            return;
+        }
         if let Err(error) = quorum.end_change().await {
             tracing::debug!("a change of the voters is not ended: {error}");
         }
