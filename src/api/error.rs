@@ -20,7 +20,6 @@ pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
         }
         LogError::Corrupt { .. }
         | LogError::FlushedRecordsGone { .. }
-        | LogError::LogStartAboveEnd { .. }
         | LogError::NoDirectory { .. } => {
             tracing::error!(%topic_partition, "{error}");
             ErrorCode::KafkaStorageError

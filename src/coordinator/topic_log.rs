@@ -233,7 +233,6 @@ pub(super) fn of_append(error: &AppendError) -> ErrorCode {
             | LogError::Io { .. }
             | LogError::NoDirectory { .. }
             | LogError::FlushedRecordsGone { .. }
-            | LogError::LogStartAboveEnd { .. }
             | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
         AppendError::Storage(LogError::Closed { .. }) | AppendError::Fenced { .. } => {

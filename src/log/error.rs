@@ -48,15 +48,6 @@ pub enum LogError {
         log_end: Offset,
         recovery_point: Offset,
     },
-    #[error(
-        "{path} ends at offset {log_end}, and should start at {log_start}: put its files back, or \
-         the log-start-offset-checkpoint that belongs to them"
-    )]
-    LogStartAboveEnd {
-        path: PathBuf,
-        log_end: Offset,
-        log_start: Offset,
-    },
 }
 
 impl LogError {

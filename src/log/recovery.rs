@@ -23,8 +23,7 @@
 //!         point                         gone, and what is left is the operator's to judge
 //! any     snapshot above the end        removed
 //! any     epoch at or after the end     removed; that of an empty log's end is kept
-//! crash   log start above the end       everything is removed; the log starts, empty, there
-//! clean   log start above the end       not opened
+//! any     log start above the end       everything is removed; the log starts, empty, there
 //! ```
 //!
 //! A gap is otherwise no damage: compaction leaves some. But it works on what is flushed, and a new
@@ -242,16 +241,9 @@ impl Opener<'_> {
     }
 
     /// Records below the log start were deleted by request, and the end of the log was lost with
-    /// the system's memory. No clean stop leaves that.
+    /// the system's memory, or lay in a gap.
     fn restart_above(&mut self, log_end: Offset) -> Result<(Replay, Offset), LogError> {
         let log_start = self.opening.log_start;
-        if self.opening.is_clean {
-            return Err(LogError::LogStartAboveEnd {
-                path: self.dir.path(),
-                log_end,
-                log_start,
-            });
-        }
         tracing::warn!(
             dir = %self.dir.path().display(), %log_end, %log_start,
             "the log ends below its log start offset (log-start-offset-checkpoint): what is left \

@@ -57,7 +57,7 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>, waiting
         let Ok(voter) = quorum.voter() else {
             return;
         };
-        // Whoever still holds it: one that has stopped must not take the place of the disk after it.
+        // Somebody may still hold it: one that has stopped must not take its successor's place.
         if voter.raft.metrics().borrow().running_state.is_err() {
             return;
         }
