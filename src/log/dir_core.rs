@@ -253,18 +253,18 @@ impl DirCore {
 
     /// Writes `recovery-point-offset-checkpoint`.
     ///
-    /// A log that was truncated must not be appended to while a higher recovery point is on disk:
-    /// after a crash the new, unflushed records would pass for flushed ones. So each log knows the
-    /// highest value that may be on disk, and an append below it comes here first. The order of
-    /// loads and stores (all sequentially consistent) makes that sound against a checkpoint that
-    /// runs at the same time:
+    /// A log must not be cut, nor a new one appended to, while a higher recovery point is on disk:
+    /// after a crash it would pass for one that has lost records, or new, unflushed ones for
+    /// flushed ones. So each log knows the highest value that may be on disk, and a cut or an
+    /// append below it comes here first. The order of loads and stores (all sequentially
+    /// consistent) makes that sound against a checkpoint that runs at the same time:
     ///
     /// 1. here: read the recovery point; raise `checkpointed` to it; read the recovery point again
     ///    and write the smaller of the two;
-    /// 2. truncation: lower the recovery point; then the append reads `checkpointed`.
+    /// 2. truncation: lower the recovery point; then read `checkpointed`.
     ///
-    /// Either the append sees the raised value and waits for this lock, or the second read sees the
-    /// lowered recovery point.
+    /// Either the truncation sees the raised value and waits for this lock, or the second read sees
+    /// the lowered recovery point.
     pub fn write_recovery_points(&self) -> Result<(), LogError> {
         let _checkpointing = self.checkpointing.lock();
         // What is deleted after this line may be written once more, and stays stale.

@@ -138,18 +138,22 @@ pub(super) fn partition_set_aside(name: &str) -> Option<i32> {
     if !matches!(DirName::parse(name), DirName::Delete | DirName::Stray) {
         return None;
     }
-    let (plain, _) = name.rsplit_once('.')?;
-    plain.rsplit_once('-')?.1.parse().ok()
+    plain_parts(name)?.1.parse().ok()
+}
+
+/// Of the name of a directory that was deleted or set aside: what is there of the topic's name, and
+/// the digits of the partition.
+fn plain_parts(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once('.')?.0.rsplit_once('-')
 }
 
 /// Whether a directory is what a deletion of this partition has left.
 pub(super) fn is_deleted_of(name: &str, topic_partition: &TopicPartition) -> bool {
-    let plain = (DirName::parse(name) == DirName::Delete)
-        .then(|| name.strip_suffix(DELETE)?.rsplit_once('.'))
-        .flatten();
-    let parts = plain.and_then(|(plain, _)| plain.rsplit_once('-'));
+    if DirName::parse(name) != DirName::Delete {
+        return false;
+    }
     let (topic, partition) = (&*topic_partition.topic, topic_partition.partition);
-    parts.is_some_and(|(part, digits)| {
+    plain_parts(name).is_some_and(|(part, digits)| {
         let is_cut = name.len() == 255 && topic.starts_with(part);
         digits == partition.to_string() && (part == topic || is_cut)
     })

@@ -17,8 +17,6 @@
 //! crash   first batch that is wrong     the log ends there; later segments are removed
 //! crash   a gap between segments, above  the end of the one was lost, the log ends there; later
 //!         the recovery point            segments are removed
-//! crash   log ends below S              the snapshot is ahead of the log (a truncation was cut
-//!                                       short): it is removed, and the next older one is S
 //! any     log ends below the recovery   not opened, and nothing of it is cut: flushed records are
 //!         point                         gone, and what is left is the operator's to judge
 //! any     snapshot above the end        removed
@@ -344,19 +342,11 @@ impl Opener<'_> {
     }
 
     fn recover(&mut self, damaged: &[Offset]) -> Result<(Replay, Offset), LogError> {
-        loop {
-            let (mut replay, first) = self.find_start(damaged)?;
-            let snapshot = replay.from;
-            self.rebuild_indexes(damaged, first)?;
-            let log_end = self.recover_from(first, snapshot, &mut replay)?;
-            match snapshot {
-                // It is ahead of the log.
-                Some(snapshot) if snapshot > log_end => {
-                    self.drop_snapshots_above(log_end)?;
-                }
-                _ => return Ok((replay, log_end)),
-            }
-        }
+        let (mut replay, first) = self.find_start(damaged)?;
+        let snapshot = replay.from;
+        self.rebuild_indexes(damaged, first)?;
+        let log_end = self.recover_from(first, snapshot, &mut replay)?;
+        Ok((replay, log_end))
     }
 
     /// The state to begin with, and the segment to begin in. A segment that lost its indexes is

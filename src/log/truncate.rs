@@ -80,10 +80,9 @@ impl Log {
         if self.recovery_point() > cut {
             let point = {
                 let view = self.view.lock();
-                let below = view.segments.iter().rev().map(|s| s.base_offset);
-                below.into_iter().find(|base| *base <= cut)
+                let index = view.segment_of(cut);
+                index.map_or(Offset::ZERO, |index| view.segments[index].base_offset)
             };
-            let point = point.unwrap_or(Offset::ZERO);
             self.recovery.fetch_min(point.0, Ordering::SeqCst);
         }
         match self.checkpointed.load(Ordering::SeqCst) > cut.0 {
