@@ -21,27 +21,34 @@ use crate::log::{Deletion, SetAside};
 use crate::metadata::DirectoryId;
 use crate::types::{TopicId, TopicPartition};
 
-/// Where the records are of what partition.
+/// Where the records are of what partition, and the other way round: of ten thousand deletions each
+/// asks.
 #[derive(Default)]
-pub(super) struct Records(HashMap<(TopicId, i32), Vec<PathBuf>>);
+pub(super) struct Records {
+    by_replica: HashMap<(TopicId, i32), Vec<PathBuf>>,
+    replicas: HashMap<PathBuf, (TopicId, i32)>,
+}
 
 impl Records {
     pub fn add(&mut self, set_aside: Vec<SetAside>) {
         for one in set_aside {
-            let key = (one.topic_id, one.partition);
-            self.0.entry(key).or_default().push(one.path);
+            let replica = (one.topic_id, one.partition);
+            self.replicas.insert(one.path.clone(), replica);
+            self.by_replica.entry(replica).or_default().push(one.path);
         }
     }
 
     pub fn forget(&mut self, deletion: &Deletion) {
-        self.0.retain(|_, paths| {
-            paths.retain(|path| !deletion.paths.contains(path));
-            !paths.is_empty()
-        });
+        for path in &deletion.paths {
+            let replica = self.replicas.remove(path);
+            if let Some(paths) = replica.and_then(|replica| self.by_replica.get_mut(&replica)) {
+                paths.retain(|other| other != path);
+            }
+        }
     }
 
-    fn of(&self, key: (TopicId, i32)) -> &[PathBuf] {
-        self.0.get(&key).map_or(&[], Vec::as_slice)
+    fn of(&self, replica: (TopicId, i32)) -> &[PathBuf] {
+        self.by_replica.get(&replica).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -57,11 +64,11 @@ impl Partitions {
         let is_known = self.is_registered.load(Ordering::SeqCst);
         let waiting = self.waiting.lock();
         let set_aside = self.set_aside.lock();
-        let mut of_deletion = set_aside
-            .0
+        let mut replicas = deletion
+            .paths
             .iter()
-            .filter(|(_, paths)| paths.iter().any(|path| deletion.paths.contains(path)));
-        of_deletion.any(|(key, _)| !is_known || waiting.contains_key(key))
+            .filter_map(|p| set_aside.replicas.get(p));
+        replicas.any(|replica| !is_known || waiting.contains_key(replica))
     }
 
     /// The records that are beside the place of a log that is not there.

@@ -127,11 +127,9 @@ impl FoundLogs {
         topic_id: TopicId,
         end: Option<Offset>,
     ) -> bool {
-        let by_name = self.0.lock();
-        let mut of_name = by_name.get(topic_partition).into_iter().flatten();
-        of_name.any(|found| {
-            let found_end = found.log.log_end_offset();
-            found.log.topic_id() == topic_id && end.is_some_and(|end| found_end >= end)
+        let goes_on = |found: &Found| end.is_some_and(|end| found.log.log_end_offset() >= end);
+        self.of_topic(topic_partition, topic_id, |mut logs| {
+            Iterator::any(&mut logs, goes_on)
         })
     }
 
@@ -142,27 +140,33 @@ impl FoundLogs {
         topic_partition: &TopicPartition,
         topic_id: TopicId,
     ) -> bool {
-        let by_name = self.0.lock();
-        let mut of_name = by_name.get(topic_partition).into_iter().flatten();
-        of_name
-            .any(|found| found.log.topic_id() == topic_id && id_of(&found.log_dir) == Some(named))
+        let is_there = |found: &Found| id_of(&found.log_dir) == Some(named);
+        self.of_topic(topic_partition, topic_id, |mut logs| {
+            Iterator::any(&mut logs, is_there)
+        })
     }
 
     /// How many logs of this topic's partition there are.
     pub fn count(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> usize {
-        let by_name = self.0.lock();
-        let of_name = by_name.get(topic_partition).into_iter().flatten();
-        of_name
-            .filter(|found| found.log.topic_id() == topic_id)
-            .count()
+        self.of_topic(topic_partition, topic_id, |logs| logs.count())
     }
 
     /// Where the logs of this topic's partition are.
     pub fn paths(&self, topic_partition: &TopicPartition, topic_id: TopicId) -> Vec<PathBuf> {
+        self.of_topic(topic_partition, topic_id, |logs| {
+            logs.map(|found| found.log.path()).collect()
+        })
+    }
+
+    fn of_topic<T>(
+        &self,
+        topic_partition: &TopicPartition,
+        topic_id: TopicId,
+        look: impl FnOnce(&mut dyn Iterator<Item = &Found>) -> T,
+    ) -> T {
         let by_name = self.0.lock();
         let of_name = by_name.get(topic_partition).into_iter().flatten();
-        let of_topic = of_name.filter(|found| found.log.topic_id() == topic_id);
-        of_topic.map(|found| found.log.path()).collect()
+        look(&mut of_name.filter(|found| found.log.topic_id() == topic_id))
     }
 
     /// All that is left of a name.

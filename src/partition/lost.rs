@@ -75,14 +75,13 @@ impl Partitions {
         {
             return None;
         }
-        let name = topic_partition.to_string();
+        let lost_in = |dir: &LogDir, what: String, flushed| Lost {
+            path: dir.path().join(topic_partition.to_string()),
+            what,
+            flushed,
+        };
         if let Some((dir, what)) = self.unopened.lock().first(topic_partition) {
-            let (path, flushed) = (dir.path().join(name), None);
-            return Some(Lost {
-                path,
-                what,
-                flushed,
-            });
+            return Some(lost_in(&dir, what, None));
         }
         if let Some(lost) = self.records_beside(topic_partition, topic_id, named) {
             return Some(lost);
@@ -92,11 +91,8 @@ impl Partitions {
         let missing = self.working_dirs().filter(may_be_in);
         let missing = missing.filter_map(|dir| Some((dir.missing_log(topic_partition)?, dir)));
         if let Some((flushed, dir)) = missing.max_by_key(|(flushed, _)| *flushed) {
-            return Some(Lost {
-                path: dir.path().join(name),
-                what: format!("it is not there, and had flushed records up to offset {flushed}"),
-                flushed: Some(flushed),
-            });
+            let what = format!("it is not there, and had flushed records up to offset {flushed}");
+            return Some(lost_in(dir, what, Some(flushed)));
         }
         let dir = self.working_dirs().find(|dir| id_of(dir) == Some(named))?;
         let Some(other) = dir.log(topic_partition) else {
@@ -106,11 +102,7 @@ impl Partitions {
             let key = (topic_id, topic_partition.partition);
             let was_lost = self.waiting.lock().get(&key) == Some(&Waits::IsLost);
             let was_here = dir.forgot_its_logs() && (was_lost || !replica.is_new);
-            return was_here.then(|| Lost {
-                path: dir.path().join(name),
-                what: what.to_owned(),
-                flushed: None,
-            });
+            return was_here.then(|| lost_in(dir, what.to_owned(), None));
         };
         let other = other.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
@@ -127,11 +119,7 @@ impl Partitions {
             None if may_be_older => return None,
             None => format!("its partition.metadata names a topic that is not there, {other}"),
         };
-        Some(Lost {
-            path: dir.path().join(name),
-            what,
-            flushed: None,
-        })
+        Some(lost_in(dir, what, None))
     }
 
     /// Says it once: what is lost, and how to go on. `is_alone`: there are no other replicas.
@@ -175,8 +163,11 @@ impl Partitions {
     /// Once the metadata has said what is to be here. While something is lost, the next start is to
     /// find no checkpoint either: the controller may not have heard of it by then.
     pub(super) fn remember_logs(&self) {
-        let mut waiting = self.waiting.lock().clone().into_values();
-        if waiting.any(|why| why == Waits::IsLost) {
+        let is_some_lost = {
+            let waiting = self.waiting.lock();
+            waiting.values().any(|why| *why == Waits::IsLost)
+        };
+        if is_some_lost {
             return;
         }
         for dir in self.working_dirs() {

@@ -142,16 +142,13 @@ impl Partitions {
                 let error = with_causes(&error);
                 tracing::error!(%topic_partition, "a move cannot be gone on with: {error}");
             }
-            Err(error @ LogError::NoDirectory { .. }) => {
-                // It may be nobody's.
-                tracing::warn!(%topic_partition, "{error}");
-                self.unopened
-                    .lock()
-                    .add(topic_partition, log_dir, error.to_string());
-            }
             Err(error) => {
                 let why = with_causes(&error);
-                tracing::error!(%topic_partition, "cannot be opened: {why}");
+                match error {
+                    // It may be nobody's.
+                    LogError::NoDirectory { .. } => tracing::warn!(%topic_partition, "{why}"),
+                    _ => tracing::error!(%topic_partition, "cannot be opened: {why}"),
+                }
                 self.unopened.lock().add(topic_partition, log_dir, why);
             }
         }
@@ -269,16 +266,19 @@ impl Partitions {
         &self,
         topic_id: TopicId,
         topic_partition: &TopicPartition,
-        (mut log_dir, may_differ): (Option<Arc<LogDir>>, bool),
+        (log_dir, may_differ): (Option<Arc<LogDir>>, bool),
         config: &PartitionConfig,
     ) -> Result<Found, LogError> {
-        let mut tried: Vec<Arc<LogDir>> = Vec::new();
+        let mut others: Vec<Arc<LogDir>> = self.working_dirs().cloned().collect();
+        others.retain(|dir| {
+            log_dir
+                .as_ref()
+                .is_none_or(|first| !Arc::ptr_eq(dir, first))
+        });
+        others.sort_by_key(|dir| dir.log_count());
+        let mut dirs = log_dir.into_iter().chain(others);
+        let mut log_dir = dirs.next().unwrap_or_else(|| self.log_dirs()[0].clone());
         loop {
-            let is_new = |dir: &&Arc<LogDir>| !tried.iter().any(|tried| Arc::ptr_eq(tried, dir));
-            let others = || self.working_dirs().filter(is_new);
-            let emptiest = || others().min_by_key(|dir| dir.log_count()).cloned();
-            let log_dir = log_dir.take().or_else(emptiest);
-            let log_dir = log_dir.unwrap_or_else(|| self.log_dirs()[0].clone());
             let (name, now) = (topic_partition.clone(), self.clock.now_ms());
             match log_dir.create_log(name, topic_id, config.log.clone(), now) {
                 Ok(log) => {
@@ -289,14 +289,12 @@ impl Partitions {
                     });
                 }
                 Err(error) => {
-                    tried.push(log_dir);
-                    let others = self.working_dirs();
-                    let is_tried = |dir| tried.iter().any(|tried| Arc::ptr_eq(tried, dir));
-                    if !may_differ || others.into_iter().all(is_tried) {
+                    let Some(next) = dirs.next().filter(|_| may_differ) else {
                         return Err(error);
-                    }
+                    };
                     let error = with_causes(&error);
                     tracing::warn!(%topic_partition, "made in another directory: {error}");
+                    log_dir = next;
                 }
             }
         }

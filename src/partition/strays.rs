@@ -25,16 +25,15 @@ impl Partitions {
     }
 
     pub(super) fn set_aside_strays(&self, image: &MetadataImage) {
-        let is_known = self.has_claimed.load(Ordering::Relaxed);
         let strays = |names: Vec<TopicPartition>| {
             let is_stray = |name: &TopicPartition| !self.is_to_be_here(image, name);
             names.into_iter().filter(is_stray)
         };
+        if !self.has_claimed.load(Ordering::Relaxed) {
+            strays(self.strays()).for_each(|name| say_that_it_stays(&name));
+            return;
+        }
         for topic_partition in strays(self.found.names()) {
-            if !is_known {
-                say_that_it_stays(&topic_partition);
-                continue;
-            }
             for found in self.found.take_rest(&topic_partition) {
                 let of_topic = image.topic_by_id(found.log.topic_id());
                 if of_topic.is_some_and(|topic| topic.name != topic_partition.topic) {
@@ -47,10 +46,6 @@ impl Partitions {
             }
         }
         for topic_partition in strays(self.moves.found.names()) {
-            if !is_known {
-                say_that_it_stays(&topic_partition);
-                continue;
-            }
             for Found { log_dir, .. } in self.moves.found.take_rest(&topic_partition) {
                 match log_dir.set_aside_future_log(&topic_partition) {
                     Ok(path) => tracing::warn!(%topic_partition, ?path, "a move is set aside"),
