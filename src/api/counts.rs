@@ -33,7 +33,7 @@ impl ApiCounts {
         if code == ErrorCode::None.code() {
             return;
         }
-        let known = ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError);
+        let known = ErrorCode::of_answer(code);
         let errors = self.errors.get_or_init(|| {
             let counters = ErrorCode::ALL.iter().map(|_| Counter::default());
             counters.collect()

@@ -84,11 +84,10 @@ fn without_answer(context: &Context, topics: &[AppendedTopic]) -> Outcome<Produc
     let mut failed = partitions.filter(|p| p.is_failed());
     // Elsewhere they are found in the answer.
     let counts = context.node.requests.of(context.api);
-    let failed = failed
-        .by_ref()
-        .inspect(|p| counts.error(p.response.error_code))
-        .last();
-    match failed {
+    failed
+        .clone()
+        .for_each(|p| counts.error(p.response.error_code));
+    match failed.next() {
         None => Outcome::Silent,
         Some(partition) => {
             let code = partition.response.error_code;

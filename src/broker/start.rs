@@ -263,7 +263,6 @@ impl Broker {
     }
 }
 
-/// What copies the partitions that other brokers lead.
 /// A way to the active controller, which may be this node.
 fn controller_channel(
     purpose: &str,
@@ -311,6 +310,7 @@ async fn enter_cluster(
     Ok((unfence(node).await?, None))
 }
 
+/// What copies the partitions that other brokers lead.
 fn fetchers(config: &NodeConfig, partitions: &Partitions) -> Fetchers {
     let replication = &config.broker.replication;
     let ms = |ms: i32| Duration::from_millis(ms.max(0) as u64);
