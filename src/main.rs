@@ -86,7 +86,6 @@ async fn run(config: NodeConfig, args: &BrokerArgs, clock: &SystemClock) -> Exit
         _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
         error = broker.failed() => return fail(format, &error),
     }
-    log_levels::quieten_quorum();
     match tokio::time::timeout(STOP_MAX, broker.stop()).await {
         Ok(()) => {
             tracing::info!("stopped");

@@ -63,6 +63,10 @@ pub enum CloseReason {
     ShortFrame { len: usize },
     #[error("unknown api key {api_key}")]
     UnknownApi { api_key: i16 },
+    #[error("{api} is not answered on this listener")]
+    OtherListener { api: &'static str },
+    #[error("{api} came before this node serves")]
+    NotServing { api: &'static str },
     #[error("{api} version {version} is not served")]
     UnsupportedVersion { api: &'static str, version: i16 },
     #[error("{api} v{version}: {reason}")]

@@ -112,7 +112,8 @@ impl Background {
     }
 }
 
-async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+/// Does `work`, at most until the node stops.
+pub(super) async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
     tokio::select! {
         () = work => {}
         _ = stopping.wait_for(|stop| *stop) => {}

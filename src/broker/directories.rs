@@ -9,6 +9,8 @@ use tokio::sync::watch;
 use crate::api::{ControllerDirectories, Node};
 use crate::host::tasks;
 
+use super::background::until;
+
 /// How long after a failure it is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -30,13 +32,6 @@ pub fn start(
     if !has_heartbeats {
         let failed = tell_failed(node.clone(), working.clone());
         drop(tasks::spawn(until(stopping.clone(), failed)));
-    }
-}
-
-async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
-    tokio::select! {
-        () = work => {}
-        _ = stopping.wait_for(|stop| *stop) => {}
     }
 }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::StartError;
+use super::background::until;
 use crate::api::{Beat, ControllerIsr, LifecycleError, Node, heartbeat, register_broker};
 use crate::config::NodeConfig;
 use crate::host::tasks;
@@ -155,13 +156,6 @@ async fn voters_gone(node: &Node) {
 /// Whether `gone` of so many voters are too many. Of none nothing is known.
 fn lacks_majority(voters: usize, gone: usize) -> bool {
     voters > 0 && (voters - gone) * 2 <= voters
-}
-
-async fn until(mut stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
-    tokio::select! {
-        () = work => {}
-        _ = stopping.wait_for(|stop| *stop) => {}
-    }
 }
 
 /// Registers until it is accepted.

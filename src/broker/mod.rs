@@ -13,6 +13,7 @@
 
 mod advertised;
 mod background;
+mod controller_log;
 mod directories;
 mod directory_ids;
 mod earlier;

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
+use super::controller_log::start_controller_log;
 use super::directories;
 use super::elections::start_elections;
 use super::kafka_directory;
@@ -177,6 +178,7 @@ impl Broker {
         if node.quorum.has_other_nodes() {
             start_controller(&node, &stopping);
             start_elections(&node, &stopping);
+            start_controller_log(&node, &stopping);
         }
         let advertised = end_points(&node.config(), &bound.ports());
         let (mut epoch, mut lifecycle) = (BrokerEpoch::NONE, None);

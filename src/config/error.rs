@@ -74,6 +74,9 @@ pub enum ConfigError {
     NotAPair { text: String, origin: Origin },
     #[error("{origin}: a \\u escape needs four hexadecimal digits")]
     BadEscape { origin: Origin },
+    /// Beside another error: the name that is missing may be there with a typo.
+    #[error("{0}")]
+    Unknown(Box<ConfigWarning>),
 }
 
 fn at(origin: &Option<Origin>) -> String {

@@ -53,13 +53,28 @@ impl NodeConfig {
     /// The configuration at start, and what is worth a line in the log about it; or everything
     /// that is wrong.
     pub fn load(sources: Sources) -> Result<(NodeConfig, Vec<ConfigWarning>), Vec<ConfigError>> {
+        let mut warnings = Vec::new();
+        match NodeConfig::read(sources, &mut warnings) {
+            Ok(node) => Ok((node, warnings)),
+            Err(mut errors) => {
+                let unknown = |warning: &_| matches!(warning, ConfigWarning::Unknown { .. });
+                let unknown = warnings.into_iter().filter(unknown);
+                errors.extend(unknown.map(|name| ConfigError::Unknown(Box::new(name))));
+                Err(errors)
+            }
+        }
+    }
+
+    fn read(
+        sources: Sources,
+        warnings: &mut Vec<ConfigWarning>,
+    ) -> Result<NodeConfig, Vec<ConfigError>> {
         let alone = sources.file.is_none() && !names_a_quorum(&sources);
         let given = Arc::new(merge(sources, alone));
         let mut errors = Vec::new();
-        let mut warnings = Vec::new();
         for property in given.values() {
             match broker_row(&property.name) {
-                Some(row) => check_given(row, property, &mut errors, &mut warnings),
+                Some(row) => check_given(row, property, &mut errors, warnings),
                 None => warnings.push(unknown(property)),
             }
         }
@@ -88,7 +103,7 @@ impl NodeConfig {
         let numbers = number_errors(&node).into_iter();
         errors.extend(numbers.map(|reason| ConfigError::Conflict { reason }));
         if errors.is_empty() {
-            Ok((node, warnings))
+            Ok(node)
         } else {
             let placed = |error: ConfigError| error.placed(&node.layers.given);
             Err(errors.into_iter().map(placed).collect())

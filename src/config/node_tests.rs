@@ -477,6 +477,17 @@ fn an_error_between_values_names_the_place_of_each() {
 }
 
 #[test]
+fn a_name_with_a_typo_is_named_beside_what_is_missing_for_it() {
+    let errors = errors(load_file(&BASE.replace("process.roles", "proces.roles")));
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].starts_with("Missing required configuration \"process.roles\""));
+    assert_eq!(
+        errors[1],
+        "proces.roles is unknown and ignored; did you mean process.roles? (server.properties:1)"
+    );
+}
+
+#[test]
 fn listeners_are_bound_and_advertised() {
     let (node, _) = load_base(
         "listeners=INTERNAL://[::1]:9094,external://:9092,CONTROLLER://127.0.0.1:9093\n\

@@ -11,7 +11,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 pub const ROOT: &str = "root";
 
 const QUORUM_LIBRARY: &str = "openraft";
-const QUORUM_LIBRARY_LEVEL: &str = "WARN";
+/// It has an error for each call to a voter that is gone, and warnings at every first start; what
+/// matters of that the quorum says itself.
+const QUORUM_LIBRARY_LEVEL: &str = "OFF";
 
 /// Every logger besides the root.
 pub const LOGGERS: [&str; 8] = [
@@ -65,21 +67,10 @@ pub fn is_logger(name: &str) -> bool {
 pub fn start(root: &'static str, apply: impl Fn(Targets) + Send + Sync + 'static) {
     let mut state = STATE.write();
     state.levels.insert(ROOT.to_owned(), root);
-    // The quorum's library tells of every step at INFO.
     let (library, level) = (QUORUM_LIBRARY.to_owned(), QUORUM_LIBRARY_LEVEL);
     state.levels.insert(library, level);
     state.apply = Some(Box::new(apply));
     state.apply_now();
-}
-
-/// The node stops: the quorum's library tells of every node that goes first, as of an error. Not
-/// where somebody asked for its log.
-pub fn quieten_quorum() {
-    let mut state = STATE.write();
-    if state.levels.get(QUORUM_LIBRARY) == Some(&QUORUM_LIBRARY_LEVEL) {
-        state.levels.insert(QUORUM_LIBRARY.to_owned(), "OFF");
-        state.apply_now();
-    }
 }
 
 /// Gives `logger` a level, or with `None` that of the root.

@@ -31,6 +31,7 @@ mod packing;
 mod peer_transport;
 mod published;
 mod raft_types;
+mod reach;
 mod reasons;
 mod rpc;
 mod runtime;
@@ -60,6 +61,7 @@ use log_store::LogStore;
 use observer::Seen;
 use published::Published;
 use raft_types::{Raft, VoterNode, broker_id, raft_id};
+use reach::Reach;
 use rpc::Content;
 use snapshot_store::SnapshotStore;
 use state_machine::StateMachine;
@@ -288,6 +290,7 @@ impl Quorum {
         let network = network::Network {
             cluster_id: cluster_id.clone(),
             transport,
+            reach: Reach::default(),
         };
         let id = raft_id(config.node_id);
         let raft = Raft::new(id, raft_config, network, log.clone(), machine).await?;

@@ -27,6 +27,7 @@ use crate::types::BrokerId;
 use super::QuorumError;
 use super::keys;
 use super::raft_types::{Raft, Types, VoterNode, broker_id};
+use super::reach::Reach;
 
 /// The kinds of Raft messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,7 @@ impl Transport for NoTransport {
 pub(super) struct Network {
     pub(super) cluster_id: Arc<str>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) reach: Reach,
 }
 
 impl RaftNetworkFactory<Types> for Network {
@@ -83,6 +85,7 @@ impl RaftNetworkFactory<Types> for Network {
             node: node.clone(),
             cluster_id: self.cluster_id.clone(),
             transport: self.transport.clone(),
+            reach: self.reach.clone(),
         }
     }
 }
@@ -92,6 +95,7 @@ pub(super) struct Peer {
     node: VoterNode,
     cluster_id: Arc<str>,
     transport: Arc<dyn Transport>,
+    reach: Reach,
 }
 
 type CallError<E> = RPCError<u64, VoterNode, RaftError<u64, E>>;
@@ -108,6 +112,7 @@ impl Peer {
         A: DeserializeOwned,
         E: std::error::Error + DeserializeOwned,
     {
+        let call = self.reach.call(self.target, &self.node.addr);
         let sent = self.transport.send(RaftMessage {
             cluster_id: self.cluster_id.clone(),
             target: self.target,
@@ -117,9 +122,9 @@ impl Peer {
             body: keys::encode(&request),
             timeout: option.hard_ttl(),
         });
-        let answer = sent
-            .await
-            .map_err(|error| RPCError::Unreachable(Unreachable::new(&error)))?;
+        let answer = sent.await;
+        call.ended(answer.as_ref().map(drop));
+        let answer = answer.map_err(|error| RPCError::Unreachable(Unreachable::new(&error)))?;
         let answer: Result<A, RaftError<u64, E>> =
             keys::decode("the answer of a voter", &answer)
                 .map_err(|error| RPCError::Network(NetworkError::new(&error)))?;

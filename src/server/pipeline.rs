@@ -102,10 +102,12 @@ impl Pipeline {
         if private_api(api_key).is_some() && connection.kind != ConnectionKind::Broker {
             return self.answer_own(frame).ok_or(unknown);
         }
-        let row = api::find(api_key).filter(|row| row.is_answered_on(connection.kind));
-        let (Some(row), Some(node)) = (row, self.node.get()) else {
-            return Err(unknown);
-        };
+        let row = api::find(api_key).ok_or(unknown)?;
+        if !row.is_answered_on(connection.kind) {
+            return Err(CloseReason::OtherListener { api: row.name });
+        }
+        let not_serving = CloseReason::NotServing { api: row.name };
+        let node = self.node.get().ok_or(not_serving)?;
         if !row.serves(api_version) {
             if row.key == api::API_VERSIONS {
                 // The client steps down to a version of the answer (KIP-511).
