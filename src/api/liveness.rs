@@ -125,6 +125,7 @@ impl Node {
             .iter()
             .map(|(id, epoch)| (*id, *epoch, heard_at(*id)));
         self.sessions.lock().begin(heard, now);
+        self.comparison.lock().begin();
         for (broker, epoch) in unfenced {
             self.check_broker(broker, epoch);
         }

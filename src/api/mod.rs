@@ -21,6 +21,7 @@ mod isr_controller;
 mod leader_hint;
 mod lifecycle;
 mod liveness;
+mod log_ends;
 mod node;
 mod reach;
 mod read_replica;

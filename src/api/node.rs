@@ -17,6 +17,7 @@ use crate::coordinator::transaction::{BlockProducerIds, LocalMarkers, Transactio
 use crate::host::{Clock, Turns, tasks};
 use crate::machine::broker_sessions::BrokerSessions;
 use crate::machine::fetch_session::FetchSessionCache;
+use crate::machine::log_comparison::LogComparison;
 use crate::metadata::planners::{CreatedTopics, NewTopic, TopicDefaults, TopicPlanner};
 use crate::metadata::{MetadataImage, Plan, PlanError};
 use crate::partition::{Partition, Partitions};
@@ -69,6 +70,8 @@ pub struct Node {
     pub brokers: Arc<BrokerChannels>,
     /// Of the brokers, while this node is the active controller.
     pub sessions: Mutex<BrokerSessions>,
+    /// Of contested partitions, while this node is the active controller.
+    pub comparison: Mutex<LogComparison>,
     /// For requests that take long.
     pub turns: Turns,
     pub reach: Reach,
@@ -109,6 +112,7 @@ impl Node {
             forwarding: peers.forwarding,
             brokers: peers.brokers,
             sessions: Mutex::default(),
+            comparison: Mutex::default(),
             turns: Turns::default(),
             reach: Reach::default(),
             requests: Arc::default(),

@@ -13,6 +13,7 @@
 
 mod advertised;
 mod background;
+mod contested;
 mod controller_log;
 mod directories;
 mod directory_ids;

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::StartError;
 use super::background::{Background, with_dynamic, write_high_watermarks};
+use super::contested;
 use super::controller_log::start_controller_log;
 use super::directories;
 use super::elections::start_elections;
@@ -187,6 +188,7 @@ impl Broker {
             (epoch, lifecycle) =
                 enter_cluster(&node, lifecycle_channel, request, &stopping, waiting).await?;
             directories::start(&node, lifecycle.is_some(), &storage.working, &stopping);
+            contested::start(&node, &stopping);
         }
         let settings = listener_settings(&node.config(), connections_max, &stopping);
         monitor.budgets.lock().push(settings.budget.clone());

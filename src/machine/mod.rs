@@ -5,6 +5,7 @@ pub mod byte_rate;
 pub mod fetch_session;
 pub mod fetch_session_client;
 pub mod group;
+pub mod log_comparison;
 pub mod replica_place;
 pub mod replica_set;
 pub mod transaction;

@@ -23,6 +23,7 @@ mod connection;
 mod controller_channel;
 mod error;
 mod frames;
+mod log_ends;
 mod metadata;
 mod private;
 mod probe;
@@ -41,11 +42,12 @@ pub use controller_channel::{
     LocalAnswer, LocalController,
 };
 pub use error::PeerError;
+pub use log_ends::LogEnds;
 pub use metadata::{ClusterView, PartitionView, TopicView};
 pub use private::{
-    FORWARD, METADATA_FETCH, OWN_VERSIONS, PRIVATE_APIS, PrivateApi, PrivateRequest, QUORUM_HELLO,
-    QUORUM_JOIN, QUORUM_PRE_VOTE, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT, RAFT_VOTE,
-    own_versions, private_api,
+    FORWARD, LOG_ENDS, METADATA_FETCH, OWN_VERSIONS, PRIVATE_APIS, PrivateApi, PrivateRequest,
+    QUORUM_HELLO, QUORUM_JOIN, QUORUM_PRE_VOTE, RAFT_APPEND_ENTRIES, RAFT_INSTALL_SNAPSHOT,
+    RAFT_VOTE, own_versions, private_api,
 };
 pub use probe::{Sign, is_gone, listens, sign_of_life};
 pub use replica_fetch::{FetchedFromLeader, ReplicaFetchAnswer, ReplicaFetchCall, WantedPartition};

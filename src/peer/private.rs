@@ -51,8 +51,11 @@ pub const OWN_VERSIONS: PrivateApi = api(20007, "OwnVersions");
 /// Whether a voter would be voted for, before it stands for election.
 pub const QUORUM_PRE_VOTE: PrivateApi = api(20008, "QuorumPreVote");
 
+/// Where the logs of contested partitions end ([`super::LogEnds`]), for the active controller.
+pub const LOG_ENDS: PrivateApi = api(20009, "LogEnds");
+
 /// By key.
-pub const PRIVATE_APIS: [&PrivateApi; 9] = [
+pub const PRIVATE_APIS: [&PrivateApi; 10] = [
     &QUORUM_HELLO,
     &RAFT_APPEND_ENTRIES,
     &RAFT_VOTE,
@@ -62,6 +65,7 @@ pub const PRIVATE_APIS: [&PrivateApi; 9] = [
     &FORWARD,
     &OWN_VERSIONS,
     &QUORUM_PRE_VOTE,
+    &LOG_ENDS,
 ];
 
 pub fn private_api(key: i16) -> Option<&'static PrivateApi> {

@@ -12,6 +12,8 @@
 //! 3. A disk that was a voter's before, and comes back after another one took its place, does not
 //!    know that from its own log: as long as nobody leads it, it asks the others. It may follow on
 //!    with the log and the vote that it has, as it never acknowledged anything that is not there.
+//! 4. Nor does it if it led when it was taken away: it leads on in its old term, and those that it
+//!    knows by directories which they have left follow it as little as it hears them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -49,6 +51,7 @@ pub(super) fn start(quorum: &Arc<Quorum>, transport: &Arc<PeerTransport>, waitin
 
 async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>, waiting: Waiting) {
     let mut reasons = Reasons::default();
+    let mut looks_in_vain = 0;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(quorum) = quorum.upgrade() else {
@@ -76,8 +79,14 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>, waiting
         };
         let has_place =
             quorum.voters().contains(&me) || (dynamic && quorum.learners().contains(&me));
+        looks_in_vain = match quorum.leads_in_vain() {
+            true => looks_in_vain + 1,
+            false => 0,
+        };
+        // A new leader is not followed in its first moment either.
+        let in_vain = looks_in_vain >= 2;
         // What this log says of its voters may be out of date if nobody leads here.
-        if has_place && quorum.has_leader() {
+        if has_place && quorum.has_leader() && !in_vain {
             match quorum.disagreement() {
                 Some(reason) if reasons.is_due(&reason, Instant::now()) => {
                     tracing::warn!("{reason}: the cluster goes by its own");
@@ -87,7 +96,7 @@ async fn keep_place(quorum: Weak<Quorum>, transport: Arc<PeerTransport>, waiting
             }
             continue;
         }
-        let placed = match quorum.is_leader() {
+        let placed = match quorum.is_leader() && !in_vain {
             true => quorum
                 .give_place(me)
                 .await

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::types::BrokerId;
 
+use super::raft_types::Raft;
 use super::rpc::{PreVoteAnswer, PreVoteRequest};
 use super::{Quorum, QuorumError};
 
@@ -69,6 +70,12 @@ impl Quorum {
         let heard = self.heard_leader();
         leader == self.node_id
             || heard.is_some_and(|(known, ago)| known == leader && ago < self.silence_max())
+    }
+
+    /// Whether this node leads, and no majority has ever answered it as a leader.
+    pub(super) fn leads_in_vain(&self) -> bool {
+        let is_unheard = |raft: &Raft| raft.metrics().borrow().millis_since_quorum_ack.is_none();
+        self.is_leader() && self.raft().is_ok_and(is_unheard)
     }
 
     /// What a candidate asks for.

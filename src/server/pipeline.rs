@@ -26,8 +26,8 @@ use crate::api::{
 };
 use crate::host::Clock;
 use crate::peer::{
-    FORWARD, Forwarded, LocalAnswer, LocalController, OWN_VERSIONS, PrivateRequest, own_versions,
-    private_api,
+    FORWARD, Forwarded, LOG_ENDS, LocalAnswer, LocalController, OWN_VERSIONS, PrivateRequest,
+    own_versions, private_api,
 };
 use crate::quorum::Endpoint;
 use crate::types::Offset;
@@ -159,11 +159,10 @@ impl Pipeline {
         }
         let this = self.this.upgrade()?;
         let stage = async move {
-            let body = if *request.api == FORWARD {
-                this.answer_forwarded(&request.body).await
-            } else {
-                let now = this.clock.monotonic();
-                this.endpoint.answer(&request, now).await
+            let body = match request.api {
+                api if *api == FORWARD => this.answer_forwarded(&request.body).await,
+                api if *api == LOG_ENDS => this.hear_log_ends(&request.body).await,
+                _ => this.endpoint.answer(&request, this.clock.monotonic()).await,
             };
             let frame = body.and_then(|body| request.answer(&body));
             match frame {
@@ -176,6 +175,10 @@ impl Pipeline {
             }
         };
         Some(Answer::Alone(Box::pin(stage)))
+    }
+
+    async fn hear_log_ends(&self, body: &Bytes) -> Option<Vec<u8>> {
+        self.node.get()?.hear_log_ends(body).await
     }
 
     /// Answers a request that a broker has passed on, as if it had come in here.

@@ -67,6 +67,14 @@ impl PartitionRegistration {
         self.rare.as_ref().map_or(&[], |r| &r.last_known_elr)
     }
 
+    /// Whether every replica in sync has crashed since it was, so that any of those that have may be
+    /// the one with most of the log.
+    pub fn is_contested(&self) -> bool {
+        let crashed = self.last_known_elr();
+        let alike = |broker: &BrokerId| crashed.contains(broker);
+        !self.has_leader() && !crashed.is_empty() && self.isr.iter().all(alike)
+    }
+
     pub fn leader_recovery_state(&self) -> i8 {
         self.rare.as_ref().map_or(0, |r| r.leader_recovery_state)
     }

@@ -18,6 +18,7 @@ mod partition_change;
 mod placement;
 mod producer_ids;
 mod reassign;
+mod recovery;
 mod topic_name;
 
 pub use alter_partition::{
@@ -41,6 +42,7 @@ pub use partition_change::{Election, RulesOf, TopicRules};
 pub use placement::{Place, place_among};
 pub use producer_ids::{PRODUCER_ID_BLOCK, ProducerIdBlock, plan_allocate_producer_ids};
 pub use reassign::{Reassign, Reassigned, plan_reassign_partitions};
+pub use recovery::{Contest, Recovered, contest, plan_recovered};
 pub use topic_name::check_topic_name;
 
 use crate::types::ErrorCode;

@@ -9,11 +9,16 @@
 //!    to the ELR, which says the same.)
 //! 3. The ELR holds those that left the ISR while it was below `min.insync.replicas`: nothing was
 //!    committed since that they lack. It is empty once the ISR is large enough again.
-//! 4. A reassignment is complete when every replica that is added is in sync and one is left of
+//!    A crashed replica is not in it.
+//! 4. What a crashed process had not synced may be gone. So who crashes leaves the ISR, and is
+//!    remembered (`last_known_elr`) until it is in sync again. When the last replica in sync
+//!    crashes, too, nobody knows which of them has everything: the partition is contested, and has
+//!    no leader until their logs have been compared (`recovery`).
+//! 5. A reassignment is complete when every replica that is added is in sync and one is left of
 //!    those that stay.
-//! 5. A replica whose directory its broker does not have is not live (`may_lead`): its records may
+//! 6. A replica whose directory its broker does not have is not live (`may_lead`): its records may
 //!    be there, and nobody can read them.
-//! 6. The leader epoch goes up when the leader changes and when a replica is taken away.
+//! 7. The leader epoch goes up when the leader changes and when a replica is taken away.
 
 use std::sync::Arc;
 
@@ -72,6 +77,8 @@ pub(super) struct PartitionChange<'a> {
     pub directory: Option<(BrokerId, DirectoryId)>,
     /// What it had not synced may be gone, so it is not eligible.
     pub crashed: Option<BrokerId>,
+    /// Those that were in sync until they crashed.
+    known: Vec<BrokerId>,
 }
 
 impl<'a> PartitionChange<'a> {
@@ -99,7 +106,15 @@ impl<'a> PartitionChange<'a> {
             recovery_state: partition.leader_recovery_state(),
             directory: None,
             crashed: None,
+            known: partition.last_known_elr().to_vec(),
         }
+    }
+
+    /// The logs have been compared: `leader` has everything that is left.
+    pub fn recovered_by(mut self, leader: BrokerId) -> Self {
+        self.isr = vec![leader];
+        self.known.clear();
+        self
     }
 
     /// The record of the change; `None` when everything is as before.
@@ -109,6 +124,7 @@ impl<'a> PartitionChange<'a> {
         if self.isr.is_empty() {
             self.isr = before.isr.to_vec();
         }
+        self.remember_crashed();
         let (leader, isr_restarts) = self.elect();
         if isr_restarts {
             self.isr = vec![leader];
@@ -118,12 +134,14 @@ impl<'a> PartitionChange<'a> {
             self.record.leader = Some(leader);
         }
         let elr = self.eligible();
+        self.forget_crashed(leader, &elr);
         let set = |list: &[BrokerId], old: &[BrokerId]| (list != old).then(|| list.into());
         self.record.isr = set(&self.isr, &before.isr);
         self.record.replicas = set(&self.replicas, &before.replicas);
         self.record.adding_replicas = set(&self.adding, before.adding_replicas());
         self.record.removing_replicas = set(&self.removing, before.removing_replicas());
         self.record.eligible_leader_replicas = set(&elr, before.eligible_leader_replicas());
+        self.record.last_known_elr = set(&self.known, before.last_known_elr());
         self.record.directories = self.changed_directories();
         if self.recovery_state != before.leader_recovery_state() {
             self.record.leader_recovery_state = Some(self.recovery_state);
@@ -162,10 +180,33 @@ impl<'a> PartitionChange<'a> {
         self.removing.clear();
     }
 
+    fn remember_crashed(&mut self) {
+        let was_in_sync = |broker: &BrokerId| {
+            let elr = self.partition.eligible_leader_replicas();
+            self.partition.isr.contains(broker) || elr.contains(broker)
+        };
+        let crashed = self.crashed.filter(was_in_sync);
+        self.known
+            .extend(crashed.filter(|broker| !self.known.contains(broker)));
+    }
+
+    /// Whoever is in sync with a leader has what it has. A replica in sync that alone has crashed
+    /// has nobody to compare its log with.
+    fn forget_crashed(&mut self, leader: BrokerId, elr: &[BrokerId]) {
+        let led = leader != BrokerId::NONE;
+        self.known
+            .retain(|broker| self.replicas.contains(broker) && !(led && self.isr.contains(broker)));
+        if elr.is_empty() && self.known == self.isr {
+            self.known.clear();
+        }
+    }
+
     /// The leader, and whether the ISR is to begin anew with it.
     fn elect(&mut self) -> (BrokerId, bool) {
+        let known = self.known.clone();
         let live = |broker: &BrokerId| (self.may_lead)(*broker);
-        let in_sync = |broker: &BrokerId| self.isr.contains(broker) && live(broker);
+        let counts = |broker: &BrokerId| self.isr.contains(broker) && !known.contains(broker);
+        let in_sync = |broker: &BrokerId| counts(broker) && live(broker);
         let preferred = self.replicas.first().copied().filter(in_sync);
         if self.election == Election::Preferred
             && let Some(preferred) = preferred
@@ -188,6 +229,7 @@ impl<'a> PartitionChange<'a> {
         match replicas.find(live) {
             Some(first) if self.election == Election::Unclean => {
                 self.recovery_state = RECOVERING;
+                self.known.clear();
                 (first, true)
             }
             _ => (BrokerId::NONE, false),

@@ -8,12 +8,12 @@ use crate::types::ErrorCode;
 
 const DEFAULT: RulesOf<'static> = &|_| TopicRules::DEFAULT;
 
-fn dir(number: u128) -> DirectoryId {
+pub(super) fn dir(number: u128) -> DirectoryId {
     DirectoryId(Uuid::from_u128(number))
 }
 
 /// Registers a broker anew with these directories, and unfences it.
-fn restart(image: &mut MetadataImage, id: i32, dirs: &[DirectoryId], crashed: bool) {
+pub(super) fn restart(image: &mut MetadataImage, id: i32, dirs: &[DirectoryId], crashed: bool) {
     let known = image.broker(BrokerId(id)).unwrap();
     let previous = if crashed { -1 } else { known.broker_epoch.0 };
     let incarnation = known.incarnation_id.as_u128() + 100;
@@ -24,7 +24,7 @@ fn restart(image: &mut MetadataImage, id: i32, dirs: &[DirectoryId], crashed: bo
     unfence(image, id);
 }
 
-fn unfence(image: &mut MetadataImage, id: i32) {
+pub(super) fn unfence(image: &mut MetadataImage, id: i32) {
     let plan = plan_unfence_broker(image, BrokerId(id), epoch(image, id), DEFAULT);
     run(image, plan);
 }
@@ -41,7 +41,7 @@ fn assign(image: &mut MetadataImage, id: i32, places: &[(i32, DirectoryId)]) -> 
     run(image, plan)
 }
 
-fn topic(image: MetadataImage, assignments: &[&[i32]]) -> MetadataImage {
+pub(super) fn topic(image: MetadataImage, assignments: &[&[i32]]) -> MetadataImage {
     topic_named("t", image, assignments)
 }
 
@@ -53,7 +53,7 @@ fn topic_named(name: &str, image: MetadataImage, assignments: &[&[i32]]) -> Meta
 }
 
 /// Leader and ISR of a partition of `t`.
-fn state(image: &MetadataImage, partition: i32) -> (i32, Vec<i32>) {
+pub(super) fn state(image: &MetadataImage, partition: i32) -> (i32, Vec<i32>) {
     state_of(image, "t", partition)
 }
 

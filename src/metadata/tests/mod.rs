@@ -8,6 +8,7 @@ mod partitions;
 mod placement;
 mod properties;
 mod reassign;
+mod recovery;
 mod topics;
 
 use std::sync::Arc;
