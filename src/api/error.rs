@@ -20,6 +20,7 @@ pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
         }
         LogError::Corrupt { .. }
         | LogError::FlushedRecordsGone { .. }
+        | LogError::SegmentGone { .. }
         | LogError::NoDirectory { .. } => {
             tracing::error!(%topic_partition, "{error}");
             ErrorCode::KafkaStorageError
