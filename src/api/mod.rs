@@ -24,6 +24,7 @@ mod liveness;
 mod node;
 mod reach;
 mod read_replica;
+mod repeated;
 mod room;
 mod rules;
 mod told;
