@@ -128,6 +128,7 @@ fn logs(count: i32) -> Fixture {
         threads: 1,
         shared_links: &SharedLinks::default(),
         config_of: &|_| config.clone(),
+        is_known: &|_| true,
     };
     dir.load(&options).unwrap();
     let made = (0..count).map(|partition| {

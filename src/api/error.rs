@@ -1,13 +1,19 @@
 //! The one map from what went wrong inside to Kafka's codes. No arm is `_`: a new error must be
 //! given its code here.
 
+use tokio::time::Instant;
+
+use super::repeated::Repeated;
 use crate::coordinator::transaction::NoProducerId;
 use crate::log::{AppendError, LogError, ReadError};
 use crate::metadata::PlanError;
 use crate::quorum::QuorumError;
 use crate::types::{ErrorCode, TopicPartition};
 
-/// A failing disk is logged here, where it is consumed, once per request that meets it.
+static DISK_ERRORS: Repeated = Repeated::new();
+
+/// A failing disk is logged here, where it is consumed; the same failure not for every request that
+/// meets it.
 pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
     match error {
         // Clients look for the leader again and retry, until there is space or their time is up.
@@ -15,15 +21,22 @@ pub fn of_log(topic_partition: &TopicPartition, error: &LogError) -> ErrorCode {
         // Deleted, or the node stops: the client looks for the leader again.
         LogError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
         LogError::Io { source, .. } => {
-            tracing::error!(%topic_partition, "{error}: {source}");
+            say(topic_partition, format!("{error}: {source}"));
             ErrorCode::KafkaStorageError
         }
         LogError::Corrupt { .. }
         | LogError::FlushedRecordsGone { .. }
+        | LogError::SegmentGone { .. }
         | LogError::NoDirectory { .. } => {
-            tracing::error!(%topic_partition, "{error}");
+            say(topic_partition, error.to_string());
             ErrorCode::KafkaStorageError
         }
+    }
+}
+
+fn say(topic_partition: &TopicPartition, error: String) {
+    if DISK_ERRORS.is_due(format!("{topic_partition}: {error}"), Instant::now()) {
+        tracing::error!(%topic_partition, "{error}");
     }
 }
 

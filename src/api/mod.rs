@@ -25,6 +25,7 @@ mod log_ends;
 mod node;
 mod reach;
 mod read_replica;
+mod repeated;
 mod room;
 mod rules;
 mod told;

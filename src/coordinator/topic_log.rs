@@ -233,6 +233,7 @@ pub(super) fn of_append(error: &AppendError) -> ErrorCode {
             | LogError::Io { .. }
             | LogError::NoDirectory { .. }
             | LogError::FlushedRecordsGone { .. }
+            | LogError::SegmentGone { .. }
             | LogError::Corrupt { .. },
         ) => ErrorCode::KafkaStorageError,
         AppendError::Storage(LogError::Closed { .. }) | AppendError::Fenced { .. } => {

@@ -64,6 +64,11 @@ impl Epochs {
         text
     }
 
+    /// Where the oldest one begins.
+    pub fn start(&self) -> Option<Offset> {
+        self.entries.first().map(|e| e.start_offset)
+    }
+
     pub fn latest(&self) -> Option<LeaderEpoch> {
         self.entries.last().map(|e| e.epoch)
     }

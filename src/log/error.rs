@@ -48,6 +48,17 @@ pub enum LogError {
         log_end: Offset,
         recovery_point: Offset,
     },
+    #[error(
+        "{path} lacks the flushed records from offset {from} to {last}: put its files back, or, to \
+         go on with what follows, write {to} for it into log-start-offset-checkpoint"
+    )]
+    SegmentGone {
+        path: PathBuf,
+        from: Offset,
+        last: Offset,
+        /// Here they go on.
+        to: Offset,
+    },
 }
 
 impl LogError {

@@ -327,6 +327,7 @@ impl Replacing<'_> {
             let (from, mut to) = (current.view.lock(), future.view.lock());
             to.transactions = from.transactions.clone();
             to.epochs = from.epochs.clone();
+            to.epochs.truncate_from_start(future.log_start_offset());
             to.epochs.is_dirty = true;
         }
         future.dir.take_plain_name()?;

@@ -5,12 +5,14 @@
 //! ```text
 //! .log   .index, .timeindex               decision
 //! ------ -------------------------------- ---------------------------------------------------
-//! no     any                              remove them: a crash in a deletion or a truncation
-//! empty  any, not the last segment        remove all: a roll that nothing followed
+//! no     any                              remove them: a crash in a deletion or a truncation (1)
+//! empty  any, not the last segment        remove all: a roll that nothing followed (1)
 //! empty  any, the last segment            keep the log, remove the indexes
 //! some   both, whole entries              keep
 //! some   one missing or a piece of entry  make the indexes anew from the log
 //! ```
+//!
+//! 1. Unless `seams` finds that the log had records: then nothing is removed.
 //!
 //! For other names:
 //!
@@ -57,6 +59,9 @@ pub(super) struct Inventory {
     pub swaps: Vec<Offset>,
     /// Ascending.
     pub snapshots: Vec<Offset>,
+    /// Indexes of segments without a record, ascending: leftovers, or their `.log` was lost
+    /// (`seams`).
+    pub emptied: Vec<SegmentFiles>,
     pub remove: Vec<String>,
 }
 
@@ -117,6 +122,14 @@ impl Inventory {
             }
         }
         let Some(log_bytes) = log.filter(|_| keep_log) else {
+            self.emptied.push(SegmentFiles {
+                base_offset,
+                log_bytes: 0,
+                offset_index_bytes: index.unwrap_or(0),
+                time_index_bytes: time_index.unwrap_or(0),
+                txn_index_bytes: txn_index.unwrap_or(0),
+                is_index_damaged: false,
+            });
             return;
         };
         let bytes = |file: Option<u64>| file.filter(|_| keep_indexes).unwrap_or(0);
@@ -174,12 +187,14 @@ mod tests {
             match files[0] {
                 None => {
                     assert_eq!(segment, None);
+                    assert_eq!(found.emptied.len(), usize::from(indexes > 0));
                     assert_eq!(found.remove.len(), indexes);
                 }
                 Some(0) => {
                     assert_eq!(segment.is_some(), is_last);
                     let log = usize::from(!is_last);
                     assert_eq!(found.remove.len(), indexes + log);
+                    assert_eq!(found.emptied.len(), log);
                 }
                 Some(_) => {
                     let is_damaged = [1, 2].iter().any(|i| matches!(files[*i], None | Some(409)))

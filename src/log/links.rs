@@ -123,6 +123,7 @@ mod tests {
             threads: 1,
             shared_links: &SharedLinks::among(dirs.iter()),
             config_of: &|_| Arc::new(LogConfig::default()),
+            is_known: &|_| true,
         };
         let (mut opened, mut refused) = (Vec::new(), Vec::new());
         for (dir, name) in dirs.iter().zip(["a", "b"]) {

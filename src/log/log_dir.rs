@@ -69,6 +69,8 @@ pub struct LoadOptions<'a> {
     /// `SharedLinks::among` the node's directories.
     pub shared_links: &'a SharedLinks,
     pub config_of: &'a (dyn Fn(&TopicPartition) -> Arc<LogConfig> + Sync),
+    /// Whether that is its topic's configuration, and not the default of one that is not known.
+    pub is_known: &'a (dyn Fn(&TopicPartition) -> bool + Sync),
 }
 
 /// What became of one partition directory.
@@ -202,6 +204,8 @@ impl LogDir {
                 config: (options.config_of)(partition),
                 now: options.now,
                 is_clean: clean_stop.is_some(),
+                was_cleaned: at(&clean_points, partition).is_some(),
+                is_known: (options.is_known)(partition),
                 recovery_point: at(&recovery_points, partition).unwrap_or(Offset::ZERO),
                 log_start: at(&log_starts, partition).unwrap_or(Offset::ZERO),
             };
@@ -377,6 +381,8 @@ impl LogDir {
             config,
             now,
             is_clean: true,
+            was_cleaned: false,
+            is_known: true,
             recovery_point: Offset::ZERO,
             log_start: Offset::ZERO,
         };

@@ -44,6 +44,7 @@ mod replay;
 mod retention;
 mod room;
 mod scan;
+mod seams;
 mod segment;
 mod slice;
 mod swap;

@@ -19,14 +19,16 @@
 //!         the recovery point            segments are removed
 //! any     log ends below the recovery   not opened, and nothing of it is cut: flushed records are
 //!         point                         gone, and what is left is the operator's to judge
+//! any     flushed records are gone      the same (`seams` has the signs)
+//!         below that
 //! any     snapshot above the end        removed
 //! any     epoch at or after the end     removed; that of an empty log's end is kept
 //! any     log start above the end       everything is removed; the log starts, empty, there
 //! ```
 //!
-//! A gap is otherwise no damage: compaction leaves some. But it works on what is flushed, and a new
-//! segment starts where the one before ends, so above the recovery point there is none, unless the
-//! system wrote a later file back and not the earlier one.
+//! A gap below the recovery point may be the work of a compaction; `seams` tells. Above there is
+//! none, as compaction works on what is flushed, and a new segment starts where the one before
+//! ends: unless the system wrote a later file back and not the earlier one.
 //!
 //! Why index entries below S are good: the snapshot was written after them, and the recovery point
 //! passed it only when all were synced. A crash during recovery changes nothing of that: it removes
@@ -45,6 +47,7 @@ use super::names::{self, Kind};
 use super::partition_dir::PartitionDir;
 use super::producer_snapshot;
 use super::replay::Replay;
+use super::seams;
 use super::segment::{PendingIndex, Segment};
 use super::swap::finish_swaps;
 
@@ -54,9 +57,20 @@ pub(super) struct Opening {
     pub config: Arc<LogConfig>,
     pub now: TimestampMs,
     pub is_clean: bool,
+    /// It has a line in `cleaner-offset-checkpoint`.
+    pub was_cleaned: bool,
+    /// Its topic is, and so whether that is compacted.
+    pub is_known: bool,
     /// From the checkpoints; zero if they have no line.
     pub recovery_point: Offset,
     pub log_start: Offset,
+}
+
+impl Opening {
+    /// Whether its offsets may have gaps.
+    pub fn may_be_compacted(&self) -> bool {
+        self.config.compact || self.was_cleaned || !self.is_known
+    }
 }
 
 /// What was done to open it.
@@ -82,12 +96,17 @@ pub(super) struct Opener<'a> {
 /// Opens, and where it must be recovers, the log in `dir`.
 pub(super) fn open(dir: PartitionDir, opening: &Opening) -> Result<(Log, Effort), LogError> {
     let inventory = take_inventory(&dir)?;
+    let epochs = read_epochs(&dir)?;
+    seams::check(&dir, opening, &inventory, &epochs)?;
+    for name in &inventory.remove {
+        dir.core.remove_if_there(&dir.file(name))?;
+    }
     let mut opener = Opener {
         dir: &dir,
         opening,
         segments: Vec::new(),
         snapshots: inventory.snapshots.clone(),
-        epochs: read_epochs(&dir)?,
+        epochs,
         pending: PendingIndex::default(),
         effort: Effort::default(),
         made_from: None,
@@ -150,9 +169,8 @@ fn take_inventory(dir: &PartitionDir) -> Result<Inventory, LogError> {
     if !inventory.swaps.is_empty() {
         finish_swaps(dir, &inventory)?;
         inventory = Inventory::of(&list()?);
-    }
-    for name in &inventory.remove {
-        dir.core.remove_if_there(&dir.file(name))?;
+        // What a swap replaces may have left its indexes, and Kafka's may end below them.
+        inventory.emptied.clear();
     }
     Ok(inventory)
 }

@@ -16,12 +16,23 @@ pub(super) const LOOKUP_BYTES: usize = 8 << 10;
 /// For recovery.
 pub(super) const RECOVERY_BYTES: usize = 1 << 20;
 
+const ENDS_IN_HEADER: &str = "the file ends inside a header";
+const ENDS_IN_BATCH: &str = "the file ends inside a batch";
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScanError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("no batch at {position}: {reason}")]
     Invalid { position: u64, reason: &'static str },
+}
+
+impl ScanError {
+    /// What is there may be right, and there was more of it.
+    pub fn is_cut(&self) -> bool {
+        let cut = [ENDS_IN_HEADER, ENDS_IN_BATCH];
+        matches!(self, ScanError::Invalid { reason, .. } if cut.contains(reason))
+    }
 }
 
 /// Where a batch lies, and its header.
@@ -77,12 +88,12 @@ impl<'a> BatchScan<'a> {
         let invalid = |reason| ScanError::Invalid { position, reason };
         let left = self.end - position;
         if left < HEADER_BYTES as u64 {
-            return Err(invalid("the file ends inside a header"));
+            return Err(invalid(ENDS_IN_HEADER));
         }
         let bytes = self.fill(position, HEADER_BYTES)?;
         let header = BatchHeader::read(bytes).map_err(|_| invalid("no header"))?;
         if header.size_bytes() as u64 > left {
-            return Err(invalid("the file ends inside a batch"));
+            return Err(invalid(ENDS_IN_BATCH));
         }
         let overflows = header
             .base_offset

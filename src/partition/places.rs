@@ -57,6 +57,10 @@ impl Partitions {
         let config_of = |topic_partition: &TopicPartition| {
             PartitionConfig::of_topic(node, image, &topic_partition.topic).log
         };
+        let is_known = |topic_partition: &TopicPartition| {
+            let topic = image.topic(&topic_partition.topic);
+            topic.is_some()
+        };
         let now = self.clock.now_ms();
         let shared_links = SharedLinks::among(self.working_dirs());
         let load = |dir: &Arc<LogDir>| {
@@ -66,6 +70,7 @@ impl Partitions {
                 threads,
                 shared_links: &shared_links,
                 config_of: &config_of,
+                is_known: &is_known,
             };
             (dir.load(&options), dir.clone())
         };

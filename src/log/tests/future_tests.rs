@@ -32,6 +32,7 @@ impl Two {
                 file_delete_delay_ms: 0,
                 threads: 1,
                 config_of: &|_| Arc::clone(&config),
+                is_known: &|_| true,
             };
             for loaded in dir.load(&options).unwrap().partitions {
                 loaded.log.unwrap();

@@ -11,6 +11,7 @@ mod log_dir_tests;
 mod model_tests;
 mod read_tests;
 mod retention_tests;
+mod seams_tests;
 pub(super) mod support;
 mod threads_tests;
 mod transaction_tests;

@@ -75,6 +75,7 @@ impl Fixture {
             file_delete_delay_ms: self.config.file_delete_delay_ms,
             threads: 2,
             config_of: &|_| Arc::clone(&config),
+            is_known: &|_| true,
         };
         let report = dir.load(&options);
         self.log = dir.log(&partition("t", 0));
