@@ -33,6 +33,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::places::{Waits, id_of};
 use super::registry::Partitions;
