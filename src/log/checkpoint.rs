@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A file is replaced in whole: a crash leaves the old or the new one. Kafka makes an empty file
-//! before it first writes one: that is "nothing".
+//! before it first writes one: that is as none.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,11 +35,8 @@ pub(super) fn to_text<'a>(
     text
 }
 
-/// `None`: no such file, or damaged.
+/// `None`: damaged.
 pub(super) fn parse(text: &[u8]) -> Option<Offsets> {
-    if text.is_empty() {
-        return Some(Offsets::new());
-    }
     let mut lines = std::str::from_utf8(text).ok()?.lines();
     if lines.next()?.trim() != "0" {
         return None;
@@ -75,12 +72,12 @@ mod tests {
         let text = to_text(offsets.iter().map(|(p, o)| (p, *o)));
         assert_eq!(text, "0\n2\na 0 42\nb-c 7 0\n");
         assert_eq!(parse(text.as_bytes()), Some(offsets));
-        assert_eq!(parse(b""), Some(Offsets::new()));
     }
 
     #[test]
     fn damage_is_seen() {
         for text in [
+            "",
             "1\n0\n",
             "0\n",
             "0\n1\n",

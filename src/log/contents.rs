@@ -9,15 +9,17 @@ use crate::types::TopicPartition;
 use super::checkpoint;
 use super::log_dir::CLEAN_SHUTDOWN;
 use super::meta_properties::{self, MetaProperties};
+use super::missing;
 use super::names::DirName;
 
 /// Files that a broker writes and a format does not.
-const OF_USE: [&str; 5] = [
+const OF_USE: [&str; 6] = [
     checkpoint::RECOVERY_POINT,
     checkpoint::LOG_START,
     checkpoint::REPLICATION,
     checkpoint::CLEANER,
     CLEAN_SHUTDOWN,
+    missing::FORGOT,
 ];
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -35,8 +35,11 @@ pub(super) struct DirCore {
     /// files are as those of the others: no directory has both of one name. Taken before `logs`.
     pub futures: Mutex<BTreeMap<TopicPartition, Arc<Log>>>,
     pub missing: Mutex<BTreeMap<TopicPartition, Missing>>,
-    /// There was no `recovery-point-offset-checkpoint`, or none that can be read.
+    /// There was no `recovery-point-offset-checkpoint`, or none that can be read, or one that was
+    /// written since then (`missing::FORGOT`).
     pub points_unknown: AtomicBool,
+    /// Partitions were made whose names are not durable.
+    pub has_new_names: AtomicBool,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
@@ -92,6 +95,7 @@ impl DirCore {
             futures: Mutex::default(),
             missing: Mutex::default(),
             points_unknown: AtomicBool::new(false),
+            has_new_names: AtomicBool::new(false),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             flush_times: Times::default(),
@@ -267,6 +271,7 @@ impl DirCore {
     /// the lowered recovery point.
     pub fn write_recovery_points(&self) -> Result<(), LogError> {
         let _checkpointing = self.checkpointing.lock();
+        self.sign_that_it_forgot()?;
         // What is deleted after this line may be written once more, and stays stale.
         let stale = self.stale_points.lock().clone();
         let logs = self.all_logs();

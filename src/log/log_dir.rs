@@ -8,6 +8,7 @@
 //! log-start-offset-checkpoint        logs that start later than their first segment
 //! replication-offset-checkpoint      high watermarks
 //! cleaner-offset-checkpoint          up to where compacted logs are clean
+//! .klamm_forgot_logs                 logs may be missing that no line names (`missing`)
 //! <topic>-<partition>/               `names` has the rest, `future` those that are moved here
 //! ```
 //!
@@ -178,9 +179,7 @@ impl LogDir {
     pub fn load(&self, options: &LoadOptions<'_>) -> Result<LoadReport, LogDirError> {
         let clean_stop = self.take_clean_stop()?;
         let recovery_points = self.read_checkpoint(checkpoint::RECOVERY_POINT)?;
-        let is_unknown = recovery_points.is_none();
-        self.core.points_unknown.store(is_unknown, Ordering::SeqCst);
-        let recovery_points = recovery_points.unwrap_or_default();
+        self.note_what_it_forgot(recovery_points.is_none());
         let read = |name| Ok::<_, LogError>(self.read_checkpoint(name)?.unwrap_or_default());
         let log_starts = read(checkpoint::LOG_START)?;
         let high_watermarks = read(checkpoint::REPLICATION)?;
@@ -193,6 +192,11 @@ impl LogDir {
             set_aside,
             ignored,
         } = Listing::read(&self.core, due)?;
+        let are_made_up = recovery_points.is_none() && clean_stop.is_some();
+        let recovery_points = match are_made_up {
+            true => self.points_of_clean_stop(&partitions),
+            false => recovery_points.unwrap_or_default(),
+        };
         let at = |offsets: &checkpoint::Offsets, partition: &TopicPartition| {
             offsets.get(partition).copied()
         };
@@ -245,6 +249,10 @@ impl LogDir {
         report.extend(blocked.into_iter().filter_map(|p| self.blocked(p)));
         self.note_missing(&recovery_points, &log_starts)?;
         self.drop_stale_lines(&recovery_points, &log_starts)?;
+        if are_made_up {
+            // The marker of the clean stop is gone, and with it what they were made up from.
+            self.core.write_recovery_points()?;
+        }
         Ok(LoadReport {
             clean_stop,
             partitions: report,
@@ -280,14 +288,14 @@ impl LogDir {
         Ok(Some(json["brokerEpoch"].as_i64().unwrap_or(-1)))
     }
 
-    /// `None`: it is not there or cannot be read.
+    /// `None`: it is not there, or empty, or cannot be read.
     fn read_checkpoint(&self, name: &str) -> Result<Option<checkpoint::Offsets>, LogError> {
         let path = self.core.path.join(name);
         let Some(content) = self.core.read_if_there(&path)? else {
             return Ok(None);
         };
         let offsets = checkpoint::parse(&content);
-        if offsets.is_none() {
+        if offsets.is_none() && !content.is_empty() {
             tracing::warn!("{} cannot be read and is not used", path.display());
         }
         Ok(offsets)
@@ -373,6 +381,7 @@ impl LogDir {
         }
         self.core
             .change("make", &path, || self.core.disk.create_dir_all(&path))?;
+        self.core.has_new_names.store(true, Ordering::SeqCst);
         let text = partition_metadata::to_text(topic_id);
         self.core
             .write_file(&dir.file(names::PARTITION_METADATA), text.as_bytes())?;

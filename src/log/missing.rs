@@ -7,7 +7,8 @@
 //!    that name is made, or somebody knows that there is none to wait for
 //!    ([`LogDir::forget_missing`]).
 //! 3. Every directory that is in use has the file. Where it is not there, or cannot be read, nobody
-//!    can tell which logs were here; the metadata can.
+//!    can tell which logs were here; the metadata can. Until it has (`remembers_its_logs`), a file
+//!    that is written has only what is left: [`FORGOT`] beside it says so at the next start.
 //! 4. A log that was deleted may have left its line, for as long as its files are there
 //!    (`-delete`): that one is not missing.
 
@@ -20,8 +21,13 @@ use crate::types::{Offset, TopicPartition};
 use super::checkpoint;
 use super::dir_core::DirCore;
 use super::error::LogError;
+use super::listing::Place;
 use super::log_dir::LogDir;
 use super::names;
+
+/// Is there from the first checkpoint of a directory that has forgotten its logs (3) until it
+/// remembers. Kafka passes over it.
+pub(super) const FORGOT: &str = ".klamm_forgot_logs";
 
 /// The lines of a log that is missing.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +50,23 @@ impl LogDir {
 
     /// From now on it can: all that was here is known to the metadata and to those who wait.
     pub fn remembers_its_logs(&self) -> Result<(), LogError> {
-        if self.forgot_its_logs() {
-            self.core.write_recovery_points()?;
-            self.core.points_unknown.store(false, Ordering::SeqCst);
+        if !self.core.points_unknown.swap(false, Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.core.write_recovery_points()?;
+        if self.core.has_sign_that_it_forgot() {
+            self.core.remove_if_there(&self.core.path.join(FORGOT))?;
+            self.core.sync_dir(&self.core.path)?;
         }
         Ok(())
+    }
+
+    /// Makes the names of new logs durable: that they are there, not yet what is in them.
+    pub fn sync_names(&self) -> Result<(), LogError> {
+        match self.core.has_new_names.swap(false, Ordering::SeqCst) {
+            true => self.core.sync_dir(&self.core.path),
+            false => Ok(()),
+        }
     }
 
     /// By name.
@@ -79,6 +97,26 @@ impl LogDir {
         core.change("rename", &from, || core.disk.rename(&from, &to))?;
         core.sync_dir(&core.path)?;
         Ok(Some(to))
+    }
+
+    /// At the start, before anything is written.
+    pub(super) fn note_what_it_forgot(&self, are_points_unknown: bool) {
+        let has_forgotten = are_points_unknown || self.core.has_sign_that_it_forgot();
+        self.core
+            .points_unknown
+            .store(has_forgotten, Ordering::SeqCst);
+    }
+
+    /// The recovery points of logs that were stopped cleanly, where no checkpoint says them: each
+    /// that has records has a producer snapshot of its end, and all of it was flushed.
+    pub(super) fn points_of_clean_stop(&self, places: &[Place]) -> checkpoint::Offsets {
+        let point_of = |(topic_partition, future_name): &Place| {
+            let dir = self.partition_dir(topic_partition.clone(), future_name.clone());
+            // What cannot be listed cannot be opened either.
+            let end = dir.snapshots().ok()?.pop()?;
+            Some((topic_partition.clone(), end))
+        };
+        places.iter().filter_map(point_of).collect()
     }
 
     /// At the start, when all was opened that could be.
@@ -149,6 +187,18 @@ impl LogDir {
 }
 
 impl DirCore {
+    /// To be called before a checkpoint is written that would pass for one of all logs.
+    pub fn sign_that_it_forgot(&self) -> Result<(), LogError> {
+        match self.points_unknown.load(Ordering::SeqCst) && !self.has_sign_that_it_forgot() {
+            true => self.replace(&self.path.join(FORGOT), b""),
+            false => Ok(()),
+        }
+    }
+
+    fn has_sign_that_it_forgot(&self) -> bool {
+        self.disk.exists(&self.path.join(FORGOT))
+    }
+
     /// The lines that logs have left that are missing.
     pub fn lines_of_missing(
         &self,

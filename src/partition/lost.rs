@@ -8,6 +8,8 @@
 //! the recovery-point checkpoint
 //! no directory of the partition, nor that          the same, or one that was emptied or put back
 //! checkpoint                                       in part
+//! no directory of the partition, nor a line, and   a log directory that was replaced by an older
+//! the metadata names one of several directories    copy (2)
 //! no log, and one that was set aside or was being  records of this partition (`aside`)
 //! moved
 //! one that cannot be opened, or whose flushed      what is in it
@@ -19,15 +21,19 @@
 //! 1. It may also be the log of a topic that was deleted and made again just before a crash. Then
 //!    nobody had told the controller where the new one is, or there is but one directory and no
 //!    leader was elected before this start.
-//! 2. What is lost and counted on is neither led nor followed; the controller hears of it
+//! 2. Of several directories the metadata names the one that it has heard of, and it has heard of
+//!    one only once the log is in it, durably (`assignments`). A single one it names by itself when
+//!    the topic is made, and a crash may come before the log.
+//! 3. What is lost and counted on is neither led nor followed; the controller hears of it
 //!    (`machine::replica_place`), and as long as the metadata does not change its mind, nothing is
 //!    made in its place. The files stay as they are: whoever puts the directory back in order and
 //!    starts the broker again has everything.
-//! 3. A log that was found elsewhere is taken all the same, if it has all that was flushed.
+//! 4. A log that was found elsewhere is taken all the same, if it has all that was flushed.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::places::{Waits, id_of};
 use super::registry::Partitions;
@@ -94,15 +100,12 @@ impl Partitions {
             let what = format!("it is not there, and had flushed records up to offset {flushed}");
             return Some(lost_in(dir, what, Some(flushed)));
         }
-        let dir = self.working_dirs().find(|dir| id_of(dir) == Some(named))?;
+        let Some(dir) = self.working_dirs().find(|dir| id_of(dir) == Some(named)) else {
+            return self.known_to_be_lost((topic_partition, topic_id), named);
+        };
         let Some(other) = dir.log(topic_partition) else {
-            let what = "it is not there, nor is a recovery-point-offset-checkpoint that would say \
-                        what it had";
-            // Elections come before the controller has heard that it is lost.
-            let key = (topic_id, topic_partition.partition);
-            let was_lost = self.waiting.lock().get(&key) == Some(&Waits::IsLost);
-            let was_here = dir.forgot_its_logs() && (was_lost || !replica.is_new);
-            return was_here.then(|| lost_in(dir, what.to_owned(), None));
+            let what = self.why_it_was_in(dir, image, (topic_partition, topic_id), replica)?;
+            return Some(lost_in(dir, what.to_owned(), None));
         };
         let other = other.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
@@ -120,6 +123,62 @@ impl Partitions {
             None => format!("its partition.metadata names a topic that is not there, {other}"),
         };
         Some(lost_in(dir, what, None))
+    }
+
+    /// A log that is not in `dir`, which the metadata names, and of which no line is there.
+    fn why_it_was_in(
+        &self,
+        dir: &LogDir,
+        image: &MetadataImage,
+        (topic_partition, topic_id): (&TopicPartition, TopicId),
+        replica: Assigned,
+    ) -> Option<&'static str> {
+        // Elections come before the controller has heard that it is lost.
+        let key = (topic_id, topic_partition.partition);
+        let was_lost = self.waiting.lock().get(&key) == Some(&Waits::IsLost);
+        if replica.is_new && !was_lost {
+            None
+        } else if dir.forgot_its_logs() {
+            Some(
+                "it is not there, and the recovery-point-offset-checkpoint that would say what it \
+                 had is lost",
+            )
+        } else if self.names_what_it_heard(image)
+            && self.found.count(topic_partition, topic_id) == 0
+        {
+            Some(
+                "it is not there, and it was when the controller heard of it; the log directory \
+                 may be an older copy",
+            )
+        } else {
+            None
+        }
+    }
+
+    /// Whether the metadata names no directory of this broker that it was not told (2).
+    fn names_what_it_heard(&self, image: &MetadataImage) -> bool {
+        let known = image.broker(self.surroundings().this_broker);
+        let has_several = known.is_some_and(|known| known.log_dirs.len() > 1);
+        has_several && self.had_several_dirs.load(Ordering::Relaxed)
+    }
+
+    /// What the metadata calls lost because this broker has said so, and all its directories are
+    /// here.
+    fn known_to_be_lost(
+        &self,
+        (topic_partition, topic_id): (&TopicPartition, TopicId),
+        named: DirectoryId,
+    ) -> Option<Lost> {
+        let is_known = named == DirectoryId::LOST
+            && !self.own_dirs().is_some_missing
+            && self.found.count(topic_partition, topic_id) == 0;
+        is_known.then(|| Lost {
+            path: PathBuf::from(topic_partition.to_string()),
+            what: "it is in none of the log directories, and this broker has told the controller \
+                   before that it is lost"
+                .to_owned(),
+            flushed: None,
+        })
     }
 
     /// Says it once: what is lost, and how to go on. `is_alone`: there are no other replicas.
@@ -160,21 +219,31 @@ impl Partitions {
         Ok(())
     }
 
-    /// Once the metadata has said what is to be here. While something is lost, the next start is to
-    /// find no checkpoint either: the controller may not have heard of it by then.
-    pub(super) fn remember_logs(&self) {
-        let is_some_lost = {
-            let waiting = self.waiting.lock();
-            waiting.values().any(|why| *why == Waits::IsLost)
-        };
-        if is_some_lost {
+    /// Once the metadata has said what is to be here, and that what is lost is: as long as the
+    /// controller may not have heard of it, the next start has to find out again.
+    pub(super) fn remember_logs(&self, image: &MetadataImage) {
+        let has_forgotten = |dir: &&Arc<LogDir>| dir.forgot_its_logs();
+        let mut forgetful = self.working_dirs().filter(has_forgotten).peekable();
+        if forgetful.peek().is_none() || self.is_some_lost_untold(image) {
             return;
         }
-        for dir in self.working_dirs() {
+        for dir in forgetful {
             if let Err(error) = dir.remembers_its_logs() {
                 tracing::error!("{}", with_causes(&error));
             }
         }
+    }
+
+    fn is_some_lost_untold(&self, image: &MetadataImage) -> bool {
+        let is_told = |(topic_id, partition): (TopicId, i32)| {
+            let topic = image.topic_by_id(topic_id);
+            let registration = topic.and_then(|topic| topic.partitions.get(partition))?;
+            let named = registration.directory(self.surroundings().this_broker)?;
+            Some(named == DirectoryId::LOST)
+        };
+        let waiting = self.waiting.lock();
+        let mut lost = waiting.iter().filter(|(_, why)| **why == Waits::IsLost);
+        lost.any(|(key, _)| is_told(*key) == Some(false))
     }
 
     /// Nothing that is missing of this name is waited for any more.

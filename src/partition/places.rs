@@ -108,7 +108,7 @@ impl Partitions {
                 self.delete_later(dir.clone(), deletion);
             }
         }
-        self.note_missing_dirs(image);
+        self.note_dirs_of_before(image);
         if self.working_dirs().count() < self.log_dirs().len() {
             return Ok(None);
         }
@@ -159,13 +159,16 @@ impl Partitions {
         }
     }
 
-    /// Notes whether this broker had a directory when it registered last that it has no more.
-    fn note_missing_dirs(&self, image: &MetadataImage) {
+    /// Notes how many directories this broker had when it registered last, and whether it has one
+    /// of them no more.
+    fn note_dirs_of_before(&self, image: &MetadataImage) {
         let own = self.own_dirs();
         let before = image.broker(self.surroundings().this_broker);
-        let mut before = before.iter().flat_map(|known| &known.log_dirs);
-        let is_missing = before.any(|dir| !own.working.contains(dir));
+        let before = before.map_or(&[][..], |known| &known.log_dirs);
+        let is_missing = before.iter().any(|dir| !own.working.contains(dir));
         self.has_lost_dirs.store(is_missing, Ordering::Relaxed);
+        self.had_several_dirs
+            .store(before.len() > 1, Ordering::Relaxed);
     }
 
     pub(super) fn own_dirs(&self) -> OwnDirs {

@@ -55,6 +55,8 @@ pub struct Partitions {
     pub(super) is_registered: AtomicBool,
     /// This broker registered last with a directory that it has no more.
     pub(super) has_lost_dirs: AtomicBool,
+    /// It registered last with more than one.
+    pub(super) had_several_dirs: AtomicBool,
     /// Replicas whose log is in a directory that is not here, or is lost.
     pub(super) waiting: Mutex<HashMap<(TopicId, i32), Waits>>,
     /// Partitions that had the leader that they were made with, and that have another's log here.
@@ -97,6 +99,7 @@ impl Partitions {
             fetchers: OnceLock::new(),
             is_registered: AtomicBool::new(false),
             has_lost_dirs: AtomicBool::new(false),
+            had_several_dirs: AtomicBool::new(false),
             waiting: Mutex::default(),
             never_elected: Mutex::default(),
             has_claimed: AtomicBool::new(false),
@@ -189,7 +192,6 @@ impl Partitions {
         }
         if is_registered && (delta.everything || is_first) {
             self.set_aside_strays(image);
-            self.remember_logs();
         }
         if !delta.everything && !is_first {
             for topic_id in delta.removed_topics.keys() {
@@ -212,6 +214,7 @@ impl Partitions {
         }
         if is_registered {
             self.forget_missing_of_others(image);
+            self.remember_logs(image);
         }
         self.say_what_waits(waited, image);
         self.apply_configs(node, image, delta);

@@ -8,6 +8,7 @@ mod future_tests;
 mod fuzz_tests;
 mod kafka_tests;
 mod log_dir_tests;
+mod missing_tests;
 mod model_tests;
 mod read_tests;
 mod retention_tests;

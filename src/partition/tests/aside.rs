@@ -121,10 +121,10 @@ fn what_is_not_missed_is_set_aside_as_ever() {
         assert_eq!(end(&started), Some(Offset(0)));
         run_deletions(&started);
         assert_eq!(is_kept(&disk), kind == "stray");
-        // Of another topic of that name.
+        // Of another topic of that name, in the only directory: of several it would be missed.
         let (disk, at) = set_aside("b", kind);
         change_topic(&disk, &at);
-        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        let started = Started::new(&disk, &["b"], &led(), &["b"]);
         assert_eq!(end(&started), Some(Offset(0)));
         run_deletions(&started);
         assert_eq!(is_kept(&disk), kind == "stray");
@@ -132,7 +132,7 @@ fn what_is_not_missed_is_set_aside_as_ever() {
         let (disk, at) = set_aside("b", kind);
         let file = path(&disk, &at).join("00000000000000000000.log");
         disk.remove_file(&file).unwrap();
-        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        let started = Started::new(&disk, &["b"], &led(), &["b"]);
         assert_eq!(end(&started), Some(Offset(0)));
     }
 }

@@ -171,7 +171,7 @@ fn cut_log(disk: &FaultyDisk, keep_bytes: impl Fn(u64) -> u64) {
 #[test]
 fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told() {
     let checkpoint = "b/recovery-point-offset-checkpoint";
-    for damaged in [None, Some(&b"0\nx"[..])] {
+    for damaged in [None, Some(&b"0\nx"[..]), Some(b"")] {
         let disk = written(2);
         disk.rename(&path(&disk, "b/t-0"), &path(&disk, "away"))
             .unwrap();
@@ -180,8 +180,8 @@ fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told()
         if let Some(content) = damaged {
             write(&disk, &path(&disk, checkpoint), content);
         }
-        // The second time nobody has told the controller before the crash.
-        for _ in 0..2 {
+        // Nobody has told the controller before the crash, or the clean stop.
+        for is_clean in [false, true, false] {
             let started = Started::new(&disk, BOTH, &led(), BOTH);
             assert_eq!(started.place(), None);
             assert_eq!(started.told(), Some(DirectoryId::LOST));
@@ -191,6 +191,11 @@ fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told()
             started.hear(&elected, BOTH);
             assert_eq!(started.place(), None);
             assert_eq!(started.told(), Some(DirectoryId::LOST));
+            // As the background does, whatever the controller has heard.
+            started.partitions.log_dirs()[1].checkpoint(0).unwrap();
+            if is_clean {
+                started.stop();
+            }
         }
         disk.rename(&path(&disk, "kept"), &path(&disk, checkpoint))
             .unwrap();
@@ -199,6 +204,83 @@ fn a_directory_without_its_checkpoint_has_forgotten_its_logs_until_all_is_told()
         let started = Started::new(&disk, BOTH, &led(), BOTH);
         assert_eq!(end(&started), Some(Offset(2)));
     }
+}
+
+#[test]
+fn what_the_metadata_calls_lost_is_said_to_be_lost_at_every_start() {
+    let disk = written(2);
+    for name in ["b/t-0", "b/recovery-point-offset-checkpoint"] {
+        let away = name.replace('/', "-");
+        disk.rename(&path(&disk, name), &path(&disk, &away))
+            .unwrap();
+    }
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    let mut lost = led();
+    lost.directory = DirectoryId::LOST;
+    (lost.leader_epoch, lost.partition_epoch) = (4, 2);
+    started.hear(&lost, BOTH);
+    let forgot = |started: &Started| started.partitions.log_dirs()[1].forgot_its_logs();
+    assert!(!forgot(&started), "the metadata knows all");
+    drop(started);
+    let started = Started::new(&disk, BOTH, &lost, BOTH);
+    assert_eq!(started.partitions.count_without_log(), (0, 1));
+    assert!(!forgot(&started));
+    assert!(started.partitions.what_waits(&lost.image(BOTH)).is_empty());
+    drop(started);
+    // It may be in the one that is away.
+    let started = Started::new(&disk, &["a"], &lost, BOTH);
+    assert_eq!(started.partitions.count_without_log(), (1, 0));
+}
+
+/// A log directory as it was before the partition was made.
+fn older_copy(disk: &FaultyDisk) {
+    disk.remove_dir_all(&path(disk, "b/t-0")).unwrap();
+    let checkpoint = path(disk, "b/recovery-point-offset-checkpoint");
+    write(disk, &checkpoint, b"0\n0\n");
+}
+
+#[test]
+fn of_several_directories_the_one_that_is_named_has_the_log() {
+    let disk = written(2);
+    older_copy(&disk);
+    // The second time nobody has told the controller before the crash.
+    for _ in 0..2 {
+        let started = Started::new(&disk, BOTH, &led(), BOTH);
+        assert_eq!(started.place(), None);
+        assert_eq!(started.told(), Some(DirectoryId::LOST));
+        started.partitions.log_dirs()[1].checkpoint(0).unwrap();
+    }
+    // What others have is not lost.
+    let mut said = led();
+    (said.isr, said.leader) = (vec![OTHER], OTHER);
+    let started = Started::new(&disk, BOTH, &said, BOTH);
+    assert_eq!(end(&started), Some(Offset(0)));
+}
+
+#[test]
+fn a_named_directory_without_the_log_is_no_sign_where_a_crash_leaves_that() {
+    // One that was the only one is named before the log is made.
+    let single: [(&[&str], &[&str]); 3] = [(&["b"], &["b"]), (BOTH, &["b"]), (&["b"], BOTH)];
+    for (names, before) in single {
+        let disk = written(2);
+        older_copy(&disk);
+        let started = Started::new(&disk, names, &led(), before);
+        assert_eq!(end(&started), Some(Offset(0)), "{names:?} after {before:?}");
+    }
+    // Nobody had heard of it.
+    let disk = written(2);
+    older_copy(&disk);
+    let mut said = led();
+    said.directory = DirectoryId::UNASSIGNED;
+    let started = Started::new(&disk, BOTH, &said, BOTH);
+    assert_eq!(end(&started), Some(Offset(0)));
+    // A move was told, and has not come so far.
+    let disk = written(2);
+    copy((&disk, "b/t-0"), (&disk, "a/t-0"));
+    older_copy(&disk);
+    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    assert_eq!(started.place().as_deref(), Some("a"));
+    assert_eq!(end(&started), Some(Offset(2)));
 }
 
 #[test]
@@ -329,7 +411,7 @@ fn a_line_of_a_deleted_log_is_no_sign_of_a_lost_one() {
     let gone = format!("b/t-0.{}-delete", Uuid::from_u128(1).simple());
     let (from, to) = (path(&disk, "b/t-0"), path(&disk, &gone));
     disk.rename(&from, &to).unwrap();
-    let started = Started::new(&disk, BOTH, &led(), BOTH);
+    let started = Started::new(&disk, &["b"], &led(), &["b"]);
     assert_eq!(end(&started), Some(Offset(0)));
 }
 

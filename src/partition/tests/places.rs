@@ -1,19 +1,21 @@
 //! In which directories replicas are found, begin, or wait; and what of it the controller hears.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
 use super::simulation::broker::{ManualClock, node_config};
 use crate::host::{Clock, Disk};
-use crate::log::tests::faulty_disk::FaultyDisk;
+use crate::log::tests::faulty_disk::{Crash, FaultyDisk};
 use crate::log::{FileCache, LogDir, MetaProperties, Origin};
 use crate::metadata::{
     BrokerEpoch, DirectoryId, ImageDelta, MetadataImage, PartitionRecord, RegisterBrokerRecord,
     TopicRecord,
 };
-use crate::partition::{Assignment, Partition, Partitions};
+use crate::partition::{Assignment, AssignmentAnswers, DirectoryController, Partition, Partitions};
 use crate::record::BatchBuilder;
 use crate::types::{BrokerId, LeaderEpoch, Offset, TopicId, base64_uuid};
 
@@ -289,6 +291,41 @@ fn what_the_metadata_does_not_know_the_place_of_is_told_or_said_to_be_lost() {
     let started = Started::new(&FaultyDisk::new(), &["a"], &said, &["a"]);
     assert_eq!(started.place().as_deref(), Some("a"));
     assert_eq!(started.told(), Some(dir("a")));
+}
+
+/// A controller that looks at the disk when it is told.
+struct Looks {
+    disk: FaultyDisk,
+    heard: Notify,
+}
+
+impl DirectoryController for Looks {
+    fn assign<'a>(
+        &'a self,
+        _broker_epoch: i64,
+        assignments: &'a [Assignment],
+    ) -> Pin<Box<dyn Future<Output = AssignmentAnswers> + Send + 'a>> {
+        let after = self.disk.crash(Crash::PowerCut);
+        assert!(after.exists(&after.root().join("a/t-0")), "{assignments:?}");
+        self.heard.notify_one();
+        Box::pin(std::future::ready(Ok(vec![Ok(())])))
+    }
+}
+
+#[tokio::test]
+async fn the_controller_hears_of_a_log_that_a_power_cut_leaves_there() {
+    let disk = FaultyDisk::new();
+    let said = Said::of(DirectoryId::UNASSIGNED);
+    let started = Started::new(&disk, &["a"], &said, &[]);
+    assert_eq!(started.place().as_deref(), Some("a"));
+    disk.sync_dir(&disk.root()).unwrap();
+    let partitions = Arc::new(started.partitions);
+    let heard = Notify::new();
+    let controller = Looks { disk, heard };
+    tokio::select! {
+        () = partitions.run_assignments(&controller) => {}
+        () = controller.heard.notified() => {}
+    }
 }
 
 #[test]
