@@ -23,6 +23,7 @@ use super::checkpoint;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::log::{Deletion, Log};
+use super::made::MadeLogs;
 use super::missing::Missing;
 use super::room::Room;
 
@@ -37,6 +38,8 @@ pub(super) struct DirCore {
     pub missing: Mutex<BTreeMap<TopicPartition, Missing>>,
     /// There was no `recovery-point-offset-checkpoint`, or none that can be read.
     pub points_unknown: AtomicBool,
+    /// Taken after `logs`.
+    pub made: Mutex<MadeLogs>,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
@@ -92,6 +95,7 @@ impl DirCore {
             futures: Mutex::default(),
             missing: Mutex::default(),
             points_unknown: AtomicBool::new(false),
+            made: Mutex::default(),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             flush_times: Times::default(),

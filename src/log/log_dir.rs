@@ -8,6 +8,7 @@
 //! log-start-offset-checkpoint        logs that start later than their first segment
 //! replication-offset-checkpoint      high watermarks
 //! cleaner-offset-checkpoint          up to where compacted logs are clean
+//! klamm-made-logs                    of which topics the logs are (`made`)
 //! <topic>-<partition>/               `names` has the rest, `future` those that are moved here
 //! ```
 //!
@@ -183,6 +184,7 @@ impl LogDir {
         let log_starts = read(checkpoint::LOG_START)?;
         let high_watermarks = read(checkpoint::REPLICATION)?;
         let clean_points = read(checkpoint::CLEANER)?;
+        self.read_made()?;
         let due = TimestampMs(options.now.0.saturating_add(options.file_delete_delay_ms));
         let Listing {
             partitions,
@@ -367,6 +369,7 @@ impl LogDir {
         if let Some(error) = LogError::no_directory(&*self.core.disk, &path) {
             return Err(error);
         }
+        self.core.note_made(&topic_partition, topic_id)?;
         self.core
             .change("make", &path, || self.core.disk.create_dir_all(&path))?;
         let text = partition_metadata::to_text(topic_id);
@@ -443,6 +446,7 @@ impl LogDir {
     pub(super) fn rename_out(&self, log: &Log, name: &str) -> Result<PathBuf, LogError> {
         let topic_partition = log.topic_partition();
         self.core.add_stale_point(topic_partition.clone());
+        self.core.forget_made(topic_partition, log.topic_id());
         let had_start = log.log_start_offset() > log.first_segment_offset();
         log.stop();
         let from = log.dir.path();
