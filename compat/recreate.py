@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 import clusters
@@ -31,36 +31,57 @@ class Topics:
         self.cluster = cluster
         self.chance = chance
         self.written = 0
+        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap(1), "log_level": 0})
         # Acknowledged values by partition.
         self.records = {}
+        self.factors = {}
+        # That replicas may be given to.
+        self.nodes = NODES
+        self.down = None
 
-    def admin(self):
-        return AdminClient({"bootstrap.servers": self.cluster.bootstrap(1), "log_level": 0})
+    def replicas(self, name):
+        return self.chance.sample(self.nodes, self.factors[name])
 
-    def replicas(self):
-        return self.chance.sample(NODES, self.chance.choice([1, 1, 2]))
+    def assign(self, create, name, count):
+        """Without the node that is down, where its being fenced already is why it is refused."""
+        try:
+            create([self.replicas(name) for _ in range(count)])[name].result(30)
+        except KafkaException as error:
+            jbod.expect(error.args[0].code() == KafkaError.INVALID_REPLICA_ASSIGNMENT, f"{error}")
+            before, self.nodes = self.nodes, [node for node in NODES if node != self.down]
+            create([self.replicas(name) for _ in range(count)])[name].result(30)
+            self.nodes = before
 
     def make(self, name):
-        assignment = [self.replicas() for _ in range(PARTITIONS)]
-        self.admin().create_topics([NewTopic(name, replica_assignment=assignment)])[name].result(30)
+        self.factors[name] = self.chance.choice([1, 1, 2])
+
+        def create(assignment):
+            topic = NewTopic(name, PARTITIONS, replica_assignment=assignment)
+            return self.admin.create_topics([topic])
+
+        self.assign(create, name, PARTITIONS)
         self.records[name] = {n: [] for n in range(PARTITIONS)}
 
     def recreate(self, name):
-        admin = self.admin()
-        admin.delete_topics([name])[name].result(30)
-        jbod.wait_for(lambda: name not in admin.list_topics(timeout=30).topics, "not deleted")
+        self.admin.delete_topics([name])[name].result(30)
+        known = lambda: name in self.admin.list_topics(timeout=30).topics
+        jbod.wait_for(lambda: not known(), f"{name} is not deleted")
         self.make(name)
 
     def grow(self, name):
         more = len(self.records[name]) + 2
-        self.admin().create_partitions([NewPartitions(
-            name, more, replica_assignment=[self.replicas() for _ in range(2)])])[name].result(30)
+
+        def create(assignment):
+            partitions = NewPartitions(name, more, replica_assignment=assignment)
+            return self.admin.create_partitions([partitions])
+
+        self.assign(create, name, 2)
         for n in range(more):
             self.records[name].setdefault(n, [])
 
     def move(self, name):
         connection = wire.Connection(self.cluster.bootstrap(1))
-        connection.alter_reassignments({name: {n: self.replicas() for n in self.records[name]}})
+        connection.alter_reassignments({name: {n: self.replicas(name) for n in self.records[name]}})
 
     def write(self, name):
         """To all partitions; those without a leader refuse."""
@@ -79,6 +100,9 @@ class Topics:
             producer.produce(name, value, str(n), partition=n, on_delivery=delivered)
         producer.flush(30)
 
+    def changes(self):
+        return [self.change() for _ in range(self.chance.randint(1, 3))]
+
     def change(self):
         name = self.chance.choice(NAMES)
         change = self.chance.choice(
@@ -89,7 +113,7 @@ class Topics:
 
     def without_leader(self):
         time.sleep(0.1)
-        topics = self.admin().list_topics(timeout=10).topics
+        topics = self.admin.list_topics(timeout=10).topics
         return [f"{name}-{n}" for name in NAMES
                 for n, row in topics[name].partitions.items() if row.leader < 0]
 
@@ -101,33 +125,36 @@ class Topics:
                 jbod.expect(not missing, f"{name}-{n} has lost {missing}")
 
 
-def killed_at_once(cluster, node, chance, changes):
-    """In the middle of them, or just after."""
-    delay = chance.random()
-    timer = threading.Timer(delay, lambda: cluster.stop(node, signal.SIGKILL))
+def killed_at_once(topics, node):
+    """In the middle of the changes, or just after."""
+    kill = lambda: topics.cluster.stop(node, signal.SIGKILL)
+    timer = threading.Timer(topics.chance.random(), kill)
     timer.start()
-    done = changes()
+    done = topics.changes()
     timer.join()
     return done
 
 
-def killed_before(cluster, node, chance, changes):
-    cluster.stop(node, signal.SIGKILL)
-    return changes()
+def killed_before(topics, node):
+    topics.cluster.stop(node, signal.SIGKILL)
+    return topics.changes()
 
 
-def frozen(cluster, node, chance, changes):
+def frozen(topics, node):
     """It hears of nothing, and is killed."""
-    cluster.processes[node].send_signal(signal.SIGSTOP)
-    done = changes()
-    cluster.stop(node, signal.SIGKILL)
+    topics.cluster.processes[node].send_signal(signal.SIGSTOP)
+    done = topics.changes()
+    topics.cluster.stop(node, signal.SIGKILL)
     return done
 
 
-def unregistered(cluster, node, chance, changes):
-    cluster.stop(node)
-    wire.Connection(cluster.bootstrap(1)).unregister(node)
-    return changes()
+def unregistered(topics, node):
+    topics.cluster.stop(node)
+    wire.Connection(topics.cluster.bootstrap(1)).unregister(node)
+    topics.nodes = [other for other in NODES if other != node]
+    done = topics.changes()
+    topics.nodes = NODES
+    return done
 
 
 def recreate(kind, count, folder, seed, rounds):
@@ -147,8 +174,8 @@ def recreate(kind, count, folder, seed, rounds):
     for number in range(rounds):
         time.sleep(chance.choice([0, 2]))
         node, fault = chance.choice([2, 3]), chance.choice(faults)
-        changes = chance.randint(1, 3)
-        done = fault(cluster, node, chance, lambda: [topics.change() for _ in range(changes)])
+        topics.down = node
+        done = fault(topics, node)
         if chance.random() < 0.2:
             cluster.stop(1, signal.SIGKILL)
             cluster.start(1)
