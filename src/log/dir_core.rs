@@ -23,6 +23,7 @@ use super::checkpoint;
 use super::error::LogError;
 use super::file_cache::FileCache;
 use super::log::{Deletion, Log};
+use super::made::MadeLogs;
 use super::missing::Missing;
 use super::room::Room;
 
@@ -40,6 +41,8 @@ pub(super) struct DirCore {
     pub points_unknown: AtomicBool,
     /// Partitions were made whose names are not durable.
     pub has_new_names: AtomicBool,
+    /// Taken after `logs`.
+    pub made: Mutex<MadeLogs>,
     /// Files that truncation took out.
     pub deletions: Mutex<Vec<Deletion>>,
     pub room: Room,
@@ -96,6 +99,7 @@ impl DirCore {
             missing: Mutex::default(),
             points_unknown: AtomicBool::new(false),
             has_new_names: AtomicBool::new(false),
+            made: Mutex::default(),
             deletions: Mutex::new(Vec::new()),
             room: Room::default(),
             flush_times: Times::default(),

@@ -199,6 +199,7 @@ impl Log {
     }
 
     fn sync_metadata(&self) -> Result<(), LogError> {
+        self.dir.core.sync_made()?;
         let path = self.dir.file(names::PARTITION_METADATA);
         self.dir.core.change("sync", &path, || {
             self.dir.core.disk.open(&path, OpenMode::Write)?.sync()

@@ -9,6 +9,7 @@
 //! replication-offset-checkpoint      high watermarks
 //! cleaner-offset-checkpoint          up to where compacted logs are clean
 //! .klamm_forgot_logs                 logs may be missing that no line names (`missing`)
+//! klamm-made-logs                    of which topics the logs are (`made`)
 //! <topic>-<partition>/               `names` has the rest, `future` those that are moved here
 //! ```
 //!
@@ -184,6 +185,7 @@ impl LogDir {
         let log_starts = read(checkpoint::LOG_START)?;
         let high_watermarks = read(checkpoint::REPLICATION)?;
         let clean_points = read(checkpoint::CLEANER)?;
+        self.read_made()?;
         let due = TimestampMs(options.now.0.saturating_add(options.file_delete_delay_ms));
         let Listing {
             partitions,
@@ -379,6 +381,7 @@ impl LogDir {
         if let Some(error) = LogError::no_directory(&*self.core.disk, &path) {
             return Err(error);
         }
+        self.core.note_made(&topic_partition, topic_id)?;
         self.core
             .change("make", &path, || self.core.disk.create_dir_all(&path))?;
         self.core.has_new_names.store(true, Ordering::SeqCst);
@@ -458,6 +461,7 @@ impl LogDir {
     pub(super) fn rename_out(&self, log: &Log, name: &str) -> Result<PathBuf, LogError> {
         let topic_partition = log.topic_partition();
         self.core.add_stale_point(topic_partition.clone());
+        self.core.forget_made(topic_partition, log.topic_id());
         let had_start = log.log_start_offset() > log.first_segment_offset();
         log.stop();
         let from = log.dir.path();

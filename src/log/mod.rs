@@ -28,6 +28,7 @@ mod listing;
 #[allow(clippy::module_inception)]
 mod log;
 mod log_dir;
+mod made;
 mod meta_properties;
 mod missing;
 mod names;

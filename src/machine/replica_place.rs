@@ -19,8 +19,6 @@ pub struct Assigned {
     pub is_counted_on: bool,
     /// It was not there when this broker started.
     pub is_new: bool,
-    /// It has the leader that it was made with.
-    pub was_never_elected: bool,
 }
 
 /// The directories of this broker.
@@ -104,7 +102,6 @@ mod tests {
             directory,
             is_counted_on: true,
             is_new: false,
-            was_never_elected: false,
         }
     }
 

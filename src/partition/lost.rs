@@ -15,12 +15,13 @@
 //! one that cannot be opened, or whose flushed      what is in it
 //! records are gone
 //! one of another topic that is here too            names that were exchanged
-//! one of a topic that nobody knows                 a partition.metadata that was changed (1)
+//! one of a topic that nobody knows, where one of   a partition.metadata that was changed (1)
+//! this topic was made
 //! ```
 //!
-//! 1. It may also be the log of a topic that was deleted and made again just before a crash. Then
-//!    nobody had told the controller where the new one is, or there is but one directory and no
-//!    leader was elected before this start.
+//! 1. It may also be the log of a topic that was deleted and made again before a crash, or while
+//!    this broker was away. Then the directory has never had a log of the new topic
+//!    (`log::made`), or nobody had told the controller where that one is.
 //! 2. Of several directories the metadata names the one that it has heard of, and it has heard of
 //!    one only once the log is in it, durably (`assignments`). A single one it names by itself when
 //!    the topic is made, and a crash may come before the log.
@@ -35,7 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::places::{Waits, id_of};
+use super::places::{Waits, id_of, note_made};
 use super::registry::Partitions;
 use crate::log::{LogDir, LogError};
 use crate::machine::replica_place::Assigned;
@@ -94,7 +95,9 @@ impl Partitions {
         }
         let may_be_in =
             |dir: &&Arc<LogDir>| named == DirectoryId::LOST || id_of(dir) == Some(named);
-        let missing = self.working_dirs().filter(may_be_in);
+        // Not an older topic's, which has just made way for it.
+        let may_have_had = |dir: &&Arc<LogDir>| dir.may_have_had(topic_partition, topic_id);
+        let missing = self.working_dirs().filter(may_be_in).filter(may_have_had);
         let missing = missing.filter_map(|dir| Some((dir.missing_log(topic_partition)?, dir)));
         if let Some((flushed, dir)) = missing.max_by_key(|(flushed, _)| *flushed) {
             let what = format!("it is not there, and had flushed records up to offset {flushed}");
@@ -109,17 +112,11 @@ impl Partitions {
         };
         let other = other.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
-        let key = (topic_id, topic_partition.partition);
-        // The registration of a broker that has crashed brings elections.
-        let mut never_elected = self.never_elected.lock();
-        if replica.was_never_elected {
-            never_elected.insert(key);
-        }
-        let may_be_older = self.log_dirs().len() == 1 && never_elected.contains(&key);
+        let is_older = !dir.may_have_had(topic_partition, topic_id);
         let what = match image.topic_by_id(other) {
             _ if is_its_own => return None,
             Some(topic) => format!("it holds a log of the topic {} ({other})", topic.name),
-            None if may_be_older => return None,
+            None if is_older => return None,
             None => format!("its partition.metadata names a topic that is not there, {other}"),
         };
         Some(lost_in(dir, what, None))
@@ -219,9 +216,30 @@ impl Partitions {
         Ok(())
     }
 
-    /// Once the metadata has said what is to be here, and that what is lost is: as long as the
-    /// controller may not have heard of it, the next start has to find out again.
+    /// Once the metadata has said what is to be here.
     pub(super) fn remember_logs(&self, image: &MetadataImage) {
+        self.remember_missing(image);
+        let is_some_lost = {
+            let waiting = self.waiting.lock();
+            waiting.values().any(|why| *why == Waits::IsLost)
+        };
+        if is_some_lost {
+            return;
+        }
+        for partition in self.all() {
+            let dir = partition.log_dir();
+            note_made(&dir, &partition.topic_partition, partition.topic_id);
+        }
+        for dir in self.working_dirs().filter(|dir| !dir.forgot_its_logs()) {
+            if let Err(error) = dir.knows_made_logs() {
+                tracing::error!("{}", with_causes(&error));
+            }
+        }
+    }
+
+    /// As long as the controller may not have heard that a log is lost, the next start has to find
+    /// that out again.
+    fn remember_missing(&self, image: &MetadataImage) {
         let has_forgotten = |dir: &&Arc<LogDir>| dir.forgot_its_logs();
         let mut forgetful = self.working_dirs().filter(has_forgotten).peekable();
         if forgetful.peek().is_none() || self.is_some_lost_untold(image) {

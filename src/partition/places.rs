@@ -14,7 +14,7 @@ use crate::config::NodeConfig;
 use crate::log::{LoadOptions, Loaded, LogDir, LogError, SharedLinks};
 use crate::machine::replica_place::{self, Assigned, Begin, OwnDirs};
 use crate::metadata::{DirectoryId, MetadataImage, PartitionRegistration, TopicImage};
-use crate::types::{BrokerId, LeaderEpoch, TopicId, TopicPartition, with_causes};
+use crate::types::{BrokerId, TopicId, TopicPartition, with_causes};
 
 /// Why a replica has no log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,13 @@ pub(super) enum Waits {
 /// What is known of a directory by its id.
 pub(super) fn id_of(dir: &LogDir) -> Option<DirectoryId> {
     dir.id().map(DirectoryId)
+}
+
+/// For the next start.
+pub(super) fn note_made(dir: &LogDir, topic_partition: &TopicPartition, topic_id: TopicId) {
+    if let Err(error) = dir.note_made(topic_partition, topic_id) {
+        tracing::error!(%topic_partition, "{}", with_causes(&error));
+    }
 }
 
 /// What `registration` says of the replica of `broker`.
@@ -40,7 +47,6 @@ pub(super) fn assigned(
         directory: directory.unwrap_or(DirectoryId::UNASSIGNED),
         is_counted_on: registration.isr.contains(&broker) || eligible.contains(&broker),
         is_new,
-        was_never_elected: registration.leader_epoch == LeaderEpoch(0),
     }
 }
 
@@ -206,6 +212,10 @@ impl Partitions {
         self.waiting.lock().remove(&key);
         self.has_claimed.store(true, Ordering::Relaxed);
         self.forget_missing(topic_partition);
+        // An older metadata may take an older topic's for its own.
+        if self.is_registered.load(Ordering::SeqCst) {
+            note_made(&claimed.log_dir, topic_partition, topic_id);
+        }
         let cleared = self.make_way(topic_partition, Some((&claimed, why)));
         if let Err(error) = cleared.and_then(|()| self.set_aside_unopened(topic_partition)) {
             let error = with_causes(&error);

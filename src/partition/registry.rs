@@ -11,7 +11,7 @@
 //! 5. A partition that follows is copied from the leader of the last applied image. Its role
 //!    changes before the fetcher does, so that what still arrives from the old leader is refused.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -59,8 +59,6 @@ pub struct Partitions {
     pub(super) had_several_dirs: AtomicBool,
     /// Replicas whose log is in a directory that is not here, or is lost.
     pub(super) waiting: Mutex<HashMap<(TopicId, i32), Waits>>,
-    /// Partitions that had the leader that they were made with, and that have another's log here.
-    pub(super) never_elected: Mutex<HashSet<(TopicId, i32)>>,
     /// A log that was found belongs to a partition of the metadata.
     pub(super) has_claimed: AtomicBool,
     by_topic: RwLock<HashMap<TopicId, OfTopic>>,
@@ -101,7 +99,6 @@ impl Partitions {
             has_lost_dirs: AtomicBool::new(false),
             had_several_dirs: AtomicBool::new(false),
             waiting: Mutex::default(),
-            never_elected: Mutex::default(),
             has_claimed: AtomicBool::new(false),
             by_topic: RwLock::default(),
             found: FoundLogs::default(),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::places::{OTHER, Said, Started, THIS, dir};
 use crate::host::{Disk, OpenMode};
 use crate::log::tests::faulty_disk::FaultyDisk;
-use crate::metadata::DirectoryId;
+use crate::metadata::{DirectoryId, MetadataImage};
 use crate::types::{LeaderEpoch, Offset, TopicId};
 
 pub(super) const BOTH: &[&str] = &["a", "b"];
@@ -382,26 +382,98 @@ fn records_that_were_given_up_do_not_come_back() {
     }
 }
 
-#[test]
-fn a_topic_that_was_deleted_and_made_again_just_before_a_crash_begins_empty() {
-    let disk = written(2);
-    change_topic(&disk, "b/t-0");
-    // The controller has not heard where it is.
+/// The topic was deleted and made again, and has had leaders since.
+fn made_again() -> Said {
     let mut said = led();
-    said.directory = DirectoryId::UNASSIGNED;
-    let started = Started::new(&disk, BOTH, &said, BOTH);
-    assert_eq!(end(&started), Some(Offset(0)));
-    assert!(kinds(&disk, "b").contains(&"stray".to_owned()));
-    // It is where all is, and has the leader that it was made with.
+    said.topic_id = TopicId(Uuid::from_u128(6));
+    (said.leader_epoch, said.partition_epoch) = (2, 3);
+    said
+}
+
+#[test]
+fn a_topic_that_was_deleted_and_made_again_around_a_crash_begins_empty() {
+    let nothing = MetadataImage::empty();
+    for (names, directory) in [
+        (&["b"][..], dir("b")),
+        (BOTH, dir("b")),
+        (BOTH, DirectoryId::UNASSIGNED),
+    ] {
+        let disk = written(2);
+        let mut said = made_again();
+        said.directory = directory;
+        // The second crash comes before the first record.
+        for _ in 0..2 {
+            let started = Started::after(&disk, names, &nothing, &said);
+            assert_eq!(end(&started), Some(Offset(0)), "{names:?} {directory:?}");
+            said.partition_epoch += 1;
+        }
+        assert!(kinds(&disk, "b").contains(&"stray".to_owned()));
+        let started = Started::after(&disk, names, &nothing, &said);
+        started.produce();
+        drop(started);
+        let started = Started::after(&disk, names, &nothing, &said);
+        assert_eq!(end(&started), Some(Offset(1)), "{names:?} {directory:?}");
+    }
+}
+
+#[test]
+fn a_line_of_a_topic_that_has_made_way_is_no_sign_of_a_lost_log() {
     let disk = written(2);
-    change_topic(&disk, "b/t-0");
-    let mut made = led();
-    made.leader_epoch = 0;
-    let mut elected = led();
-    (elected.leader_epoch, elected.partition_epoch) = (2, 3);
-    let started = Started::after(&disk, &["b"], &made.image(&["b"]), &elected);
+    let stray = format!("b/t-0.{}-stray", Uuid::from_u128(1).simple());
+    let (from, to) = (path(&disk, "b/t-0"), path(&disk, &stray));
+    disk.rename(&from, &to).unwrap();
+    let nothing = MetadataImage::empty();
+    let started = Started::after(&disk, &["b"], &nothing, &made_again());
     assert_eq!(end(&started), Some(Offset(0)));
-    assert!(kinds(&disk, "b").contains(&"stray".to_owned()));
+}
+
+#[test]
+fn a_directory_of_a_deleted_topic_does_not_take_the_place_of_a_log_that_was_made() {
+    let disk = written(2);
+    copy((&disk, "b/t-0"), (&disk, "kept"));
+    let mut said = made_again();
+    said.leader_epoch = 0;
+    let older = led().image(BOTH);
+    let started = Started::after(&disk, BOTH, &older, &said);
+    started.produce();
+    drop(started);
+    disk.rename(&path(&disk, "b/t-0"), &path(&disk, "away"))
+        .unwrap();
+    disk.rename(&path(&disk, "kept"), &path(&disk, "b/t-0"))
+        .unwrap();
+    // What the broker knew before makes no difference, nor how often it has been started since.
+    for before in [&said.image(BOTH), &MetadataImage::empty()] {
+        let started = Started::after(&disk, &["b"], before, &said);
+        assert_eq!(started.place(), None);
+        assert_eq!(started.told(), Some(DirectoryId::LOST));
+        started.stop();
+    }
+    disk.remove_dir_all(&path(&disk, "b/t-0")).unwrap();
+    disk.rename(&path(&disk, "away"), &path(&disk, "b/t-0"))
+        .unwrap();
+    let started = Started::after(&disk, &["b"], &older, &said);
+    assert_eq!(end(&started), Some(Offset(1)));
+}
+
+#[test]
+fn without_the_list_of_made_logs_every_log_may_have_been_here() {
+    for damaged in [None, Some(&b"t 0\n"[..])] {
+        let disk = written(2);
+        let list = path(&disk, "b/klamm-made-logs");
+        disk.remove_file(&list).unwrap();
+        if let Some(content) = damaged {
+            write(&disk, &list, content);
+        }
+        // As long as it is lost, the list is not written anew.
+        for _ in 0..2 {
+            let started = Started::new(&disk, BOTH, &made_again(), BOTH);
+            assert_eq!(started.told(), Some(DirectoryId::LOST));
+        }
+        drop(Started::new(&disk, BOTH, &led(), BOTH));
+        let nothing = MetadataImage::empty();
+        let started = Started::after(&disk, BOTH, &nothing, &made_again());
+        assert_eq!(end(&started), Some(Offset(0)));
+    }
 }
 
 #[test]
@@ -423,7 +495,7 @@ fn logs_of_topics_that_nobody_knows_are_set_aside() {
     // Somebody has renamed this one.
     copy((&disk, "b/t-0"), (&disk, "a/renamed-0"));
     let old = Said::of(dir("b")).image(BOTH);
-    let nothing = crate::metadata::MetadataImage::empty();
+    let nothing = MetadataImage::empty();
     let started = Started::after(&disk, BOTH, &nothing, &led());
     assert_eq!(started.place().as_deref(), Some("b"));
     assert_eq!(kinds(&disk, "a"), ["stray", "0"]);

@@ -34,7 +34,7 @@ pub(super) fn topic_id() -> TopicId {
 /// Partition 0 of `t`, as the metadata has it.
 #[derive(Clone)]
 pub(super) struct Said {
-    topic_id: TopicId,
+    pub topic_id: TopicId,
     pub directory: DirectoryId,
     pub replicas: Vec<BrokerId>,
     pub isr: Vec<BrokerId>,
@@ -106,6 +106,7 @@ impl Said {
 pub(super) struct Started {
     pub clock: Arc<ManualClock>,
     pub partitions: Partitions,
+    topic_id: TopicId,
 }
 
 impl Started {
@@ -138,7 +139,11 @@ impl Started {
         let dirs = names.iter().map(open).collect();
         let partitions = Partitions::new(THIS, dirs, clock.clone(), rolled);
         partitions.load(&node_config(), image).unwrap();
-        let started = Started { clock, partitions };
+        let started = Started {
+            clock,
+            partitions,
+            topic_id: said.topic_id,
+        };
         started.apply(image);
         started.partitions.surroundings().set_broker_epoch(EPOCH);
         started.apply(&said.image(names));
@@ -153,7 +158,7 @@ impl Started {
     /// The next of what the metadata says.
     pub fn hear(&self, said: &Said, names: &[&str]) {
         let delta = ImageDelta {
-            topics: [(topic_id(), [0].into())].into(),
+            topics: [(self.topic_id, [0].into())].into(),
             ..ImageDelta::default()
         };
         let image = said.image(names);
@@ -168,7 +173,7 @@ impl Started {
     }
 
     pub fn partition(&self) -> Option<Arc<Partition>> {
-        self.partitions.get(topic_id(), 0)
+        self.partitions.get(self.topic_id, 0)
     }
 
     pub fn place(&self) -> Option<String> {
