@@ -433,8 +433,8 @@ fn a_directory_of_a_deleted_topic_does_not_take_the_place_of_a_log_that_was_made
     copy((&disk, "b/t-0"), (&disk, "kept"));
     let mut said = made_again();
     said.leader_epoch = 0;
-    let older = led().image(BOTH);
-    let started = Started::after(&disk, BOTH, &older, &said);
+    let older = led().image(&["b"]);
+    let started = Started::after(&disk, &["b"], &older, &said);
     started.produce();
     drop(started);
     disk.rename(&path(&disk, "b/t-0"), &path(&disk, "away"))
@@ -442,7 +442,7 @@ fn a_directory_of_a_deleted_topic_does_not_take_the_place_of_a_log_that_was_made
     disk.rename(&path(&disk, "kept"), &path(&disk, "b/t-0"))
         .unwrap();
     // What the broker knew before makes no difference, nor how often it has been started since.
-    for before in [&said.image(BOTH), &MetadataImage::empty()] {
+    for before in [&said.image(&["b"]), &MetadataImage::empty()] {
         let started = Started::after(&disk, &["b"], before, &said);
         assert_eq!(started.place(), None);
         assert_eq!(started.told(), Some(DirectoryId::LOST));
