@@ -49,7 +49,7 @@ fn a_directory_has_forgotten_its_logs_until_it_remembers() {
     fixture.reopen_after_kill();
     assert!(!fixture.dir().forgot_its_logs());
     let names = disk.list(&disk.root()).unwrap();
-    assert!(!names.iter().any(|name| name == ".klamm_forgot_logs"));
+    assert!(!names.iter().any(|entry| entry.name == ".klamm_forgot_logs"));
 }
 
 #[test]
