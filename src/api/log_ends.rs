@@ -1,5 +1,5 @@
-//! Contested partitions ([`crate::metadata::planners::contest`]): brokers tell the active controller
-//! where their logs end, and it gives each partition the leader whose log has most.
+//! Contested partitions ([`crate::metadata::planners::contest`]): brokers tell the active
+//! controller where their logs end, and it gives each partition the leader whose log has most.
 
 use std::time::Duration;
 

@@ -1,13 +1,14 @@
-//! `klamm-made-logs`: of which topic a log was last made here, by name. It tells whether a directory
-//! of another topic is the remains of an older one, or in the place of a log that was here.
+//! `klamm-made-logs`: of which topic a log was last made here, by name. It tells whether a
+//! directory of another topic is the remains of an older one, or in the place of a log that was
+//! here.
 //!
 //! ```text
 //! t 0 avAb1ZKUQCCnzl1IScvQVw         topic, partition, topic id; the last line of a name counts
 //! ```
 //!
-//! 1. A log's line is there before its directory is, and that is not made before the directory of an
-//!    older topic is out of the way. So a crash leaves that one in its place only as long as the
-//!    file has no line of the newer topic.
+//! 1. A log's line is there before its directory is, and that is not made before the directory of
+//!    an older topic is out of the way. So a crash leaves that one in its place only as long as
+//!    the file has no line of the newer topic.
 //! 2. A line is synced with the log's first flush, as its `partition.metadata` is.
 //! 3. A crash leaves a part of the last lines: what has no newline after it is none.
 //! 4. Without the file, or with one that cannot be read, every log may have been here, until the

@@ -67,8 +67,8 @@ impl PartitionRegistration {
         self.rare.as_ref().map_or(&[], |r| &r.last_known_elr)
     }
 
-    /// Whether every replica in sync has crashed since it was, so that any of those that have may be
-    /// the one with most of the log.
+    /// Whether every replica in sync has crashed since it was, so that any of those that have may
+    /// be the one with most of the log.
     pub fn is_contested(&self) -> bool {
         let crashed = self.last_known_elr();
         let alike = |broker: &BrokerId| crashed.contains(broker);
