@@ -27,8 +27,8 @@ pub fn contest(partition: &PartitionRegistration, min_isr: usize) -> Option<Cont
         return None;
     }
     let is_lost = |broker: &BrokerId| partition.directory(*broker) == Some(DirectoryId::LOST);
-    let left: Vec<BrokerId> = partition.last_known_elr().to_vec();
-    let left: Vec<BrokerId> = left.into_iter().filter(|broker| !is_lost(broker)).collect();
+    let crashed = partition.last_known_elr().iter().copied();
+    let left: Vec<BrokerId> = crashed.filter(|broker| !is_lost(broker)).collect();
     if left.is_empty() {
         return None;
     }

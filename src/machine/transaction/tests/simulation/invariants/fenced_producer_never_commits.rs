@@ -1,4 +1,5 @@
 //! Only the client that was given the producer last may commit, add partitions, or go on from it.
+//! A transactional id that has expired is nobody's: any client of it may go on, as in Kafka.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +20,16 @@ impl Invariant for FencedProducerNeverCommits {
         else {
             return;
         };
-        let (id, Some(metadata)) = (&record.transactional_id, &record.metadata) else {
+        let id = &record.transactional_id;
+        let Some(metadata) = &record.metadata else {
+            self.owners.remove(id);
             return;
         };
         match (metadata.state, client) {
             (TransactionState::Empty, Some(client)) => {
                 let owner = self.owners.get(id);
-                assert!(!resumes || owner == Some(client), "{id}: {client} is back");
+                let is_owner = owner.is_none_or(|owner| owner == client);
+                assert!(!resumes || is_owner, "{id}: {client} is back");
                 self.owners.insert(id.clone(), *client);
             }
             (TransactionState::Ongoing | TransactionState::PrepareCommit, client) => {
