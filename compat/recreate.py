@@ -39,17 +39,22 @@ class Topics:
         self.nodes = NODES
         self.down = None
 
-    def replicas(self, name):
-        return self.chance.sample(self.nodes, self.factors[name])
+    def replicas(self, name, n):
+        """Most often where that partition of an older topic was."""
+        factor = self.factors[name]
+        usual = [NODES[(n + i) % len(NODES)] for i in range(factor)]
+        if self.chance.random() < 0.8 and set(usual) <= set(self.nodes):
+            return usual
+        return self.chance.sample(self.nodes, factor)
 
-    def assign(self, create, name, count):
+    def assign(self, create, name, indexes):
         """Without the node that is down, where its being fenced already is why it is refused."""
         try:
-            create([self.replicas(name) for _ in range(count)])[name].result(30)
+            create([self.replicas(name, n) for n in indexes])[name].result(30)
         except KafkaException as error:
             jbod.expect(error.args[0].code() == KafkaError.INVALID_REPLICA_ASSIGNMENT, f"{error}")
             before, self.nodes = self.nodes, [node for node in NODES if node != self.down]
-            create([self.replicas(name) for _ in range(count)])[name].result(30)
+            create([self.replicas(name, n) for n in indexes])[name].result(30)
             self.nodes = before
 
     def make(self, name):
@@ -59,7 +64,7 @@ class Topics:
             topic = NewTopic(name, PARTITIONS, replica_assignment=assignment)
             return self.admin.create_topics([topic])
 
-        self.assign(create, name, PARTITIONS)
+        self.assign(create, name, range(PARTITIONS))
         self.records[name] = {n: [] for n in range(PARTITIONS)}
 
     def recreate(self, name):
@@ -75,13 +80,14 @@ class Topics:
             partitions = NewPartitions(name, more, replica_assignment=assignment)
             return self.admin.create_partitions([partitions])
 
-        self.assign(create, name, 2)
+        self.assign(create, name, range(more - 2, more))
         for n in range(more):
             self.records[name].setdefault(n, [])
 
     def move(self, name):
         connection = wire.Connection(self.cluster.bootstrap(1))
-        connection.alter_reassignments({name: {n: self.replicas(name) for n in self.records[name]}})
+        targets = {n: self.replicas(name, n) for n in self.records[name]}
+        connection.alter_reassignments({name: targets})
 
     def write(self, name):
         """To all partitions; those without a leader refuse."""
@@ -101,12 +107,12 @@ class Topics:
         producer.flush(30)
 
     def changes(self):
-        return [self.change() for _ in range(self.chance.randint(1, 3))]
+        others = [self.recreate, self.grow, self.move, self.write]
+        more = [self.chance.choice(others) for _ in range(self.chance.randint(0, 2))]
+        return [self.change(change) for change in [self.recreate, *more]]
 
-    def change(self):
+    def change(self, change):
         name = self.chance.choice(NAMES)
-        change = self.chance.choice(
-            [self.recreate, self.recreate, self.recreate, self.grow, self.move, self.write])
         change(name)
         self.write(name)
         return f"{change.__name__} {name}"
@@ -173,14 +179,14 @@ def recreate(kind, count, folder, seed, rounds):
     slowest = 0
     for number in range(rounds):
         time.sleep(chance.choice([0, 2]))
-        node, fault = chance.choice([2, 3]), chance.choice(faults)
+        node, fault = chance.choice([2, 2, 3]), chance.choice(faults)
         topics.down = node
         done = fault(topics, node)
         if chance.random() < 0.2:
             cluster.stop(1, signal.SIGKILL)
             cluster.start(1)
         # Fenced meanwhile, or not yet.
-        time.sleep(chance.choice([0, 0, 12]))
+        time.sleep(chance.choice([0, 12, 12]))
         begun = time.monotonic()
         cluster.start(node)
         what = f"round {number}, seed {seed}: node {node} {fault.__name__}, {', '.join(done)}"
