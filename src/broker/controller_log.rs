@@ -11,30 +11,37 @@ use crate::types::BrokerId;
 
 use super::background::until;
 
+/// How often it is looked whether the controller is heard.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// An election takes less; a node without a controller for so long has lost the majority.
 const ELECTION_MAX: Duration = Duration::from_secs(3);
-
-/// The active controller and its epoch, as a node knows them.
-type Known = (Option<BrokerId>, u64);
 
 /// Speaks of each change until the node stops.
 pub fn start_controller_log(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
     let node = node.clone();
     let work = async move {
-        let mut told = (None, 0);
+        let mut told = None;
+        let mut heard_at = node.clock.monotonic();
         loop {
             let known = node.quorum.leader_and_term();
-            if let (Some(leader), epoch) = known
-                && known != told
-            {
-                tracing::info!(epoch, "{}", line(leader, node.broker_id));
-                told = known;
+            let now = node.clock.monotonic();
+            match node.quorum.active_controller() {
+                // Before it is heard, what the log of the quorum says is of an earlier one.
+                Some(leader) => {
+                    heard_at = now;
+                    if told != Some((leader, known.1)) {
+                        tracing::info!(epoch = known.1, "{}", line(leader, node.broker_id));
+                        told = Some((leader, known.1));
+                    }
+                }
+                None if told.is_some() && now.saturating_sub(heard_at) >= ELECTION_MAX => {
+                    tracing::warn!("no controller is active: no majority of them answers");
+                    told = None;
+                }
+                None => {}
             }
             let news = node.quorum.wait_for_leader(known);
-            if tokio::time::timeout(ELECTION_MAX, news).await.is_err() && is_alone(known, told) {
-                tracing::warn!("no controller is active: no majority of the controllers answers");
-                told = known;
-            }
+            let _ = tokio::time::timeout(LOOK_EVERY, news).await;
         }
     };
     drop(tasks::spawn(until(stopping.clone(), work)));
@@ -45,9 +52,4 @@ fn line(leader: BrokerId, own: BrokerId) -> String {
         true => "this node is the active controller".to_owned(),
         false => format!("node {leader} is the active controller"),
     }
-}
-
-/// Whether there is no controller, and nobody has said so.
-fn is_alone(known: Known, told: Known) -> bool {
-    known.0.is_none() && told.0.is_some()
 }

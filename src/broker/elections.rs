@@ -1,6 +1,7 @@
 //! Elections of partitions' leaders, as the active controller sees them: it looks from time to time
 //! for partitions without one that may have an unclean one by now, and counts those that changed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,12 @@ use tokio::sync::watch;
 
 use crate::api::Node;
 use crate::host::tasks;
-use crate::metadata::MetadataImage;
+use crate::metadata::{MetadataImage, PartitionRegistration};
 use crate::quorum::Change;
 use crate::types::BrokerId;
+
+/// How many partitions one line names.
+const NAMES_MAX: usize = 10;
 
 /// Looks every `unclean.leader.election.interval.ms`, while this node leads the quorum.
 pub fn start_elections(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
@@ -38,11 +42,13 @@ pub fn start_elections(node: &Arc<Node>, stopping: &watch::Receiver<bool>) {
     drop(tasks::spawn(work));
 }
 
-/// Counts the leaders that `change` gives to partitions, on the active controller.
+/// Counts the leaders that `change` gives to partitions, on the active controller, and says which
+/// partitions are left without one.
 pub fn count_elections(node: &Node, before: &MetadataImage, change: &Change) {
     if !node.quorum.is_leader() {
         return;
     }
+    let mut seen = Seen::default();
     for (topic_id, partitions) in &change.delta.topics {
         let topics = (
             before.topic_by_id(*topic_id),
@@ -53,24 +59,70 @@ pub fn count_elections(node: &Node, before: &MetadataImage, change: &Change) {
         };
         for index in partitions {
             let both = (old.partitions.get(*index), new.partitions.get(*index));
-            let (Some(old), Some(new)) = both else {
-                continue;
-            };
-            let before = Before {
-                leader: old.leader,
-                isr: &old.isr,
-                eligible: old.eligible_leader_replicas(),
-            };
-            match before.election(new.leader) {
-                Election::None => {}
-                Election::Clean => node.elections.all.increment(),
-                Election::Unclean => {
-                    node.elections.all.increment();
-                    node.elections.unclean.increment();
-                }
+            if let (Some(old), Some(after)) = both {
+                seen.note(|| format!("{}-{index}", new.name), old, after);
             }
         }
     }
+    node.elections.all.add(seen.elected);
+    node.elections.unclean.add(seen.unclean.len() as u64);
+    seen.tell();
+}
+
+/// What one change has brought about.
+#[derive(Default)]
+struct Seen {
+    elected: u64,
+    /// Partitions.
+    unclean: Vec<String>,
+    leaderless: Vec<String>,
+    /// Those that the leaderless ones wait for.
+    waited_for: BTreeSet<BrokerId>,
+}
+
+impl Seen {
+    fn note(
+        &mut self,
+        name: impl Fn() -> String,
+        old: &PartitionRegistration,
+        new: &PartitionRegistration,
+    ) {
+        if old.has_leader() && !new.has_leader() {
+            self.leaderless.push(name());
+            self.waited_for.extend(new.isr.iter().copied());
+        }
+        match Before::of(old).election(new.leader) {
+            Election::None => {}
+            Election::Clean => self.elected += 1,
+            Election::Unclean => {
+                self.elected += 1;
+                self.unclean.push(name());
+            }
+        }
+    }
+
+    fn tell(&self) {
+        if !self.unclean.is_empty() {
+            let partitions = some_of(&self.unclean);
+            tracing::warn!("led by replicas that may lack records: {partitions}");
+        }
+        if !self.leaderless.is_empty() {
+            let partitions = some_of(&self.leaderless);
+            let brokers: Vec<String> = self.waited_for.iter().map(BrokerId::to_string).collect();
+            let brokers = brokers.join(", ");
+            tracing::warn!("no leader until broker {brokers} is back: {partitions}");
+        }
+    }
+}
+
+/// The first names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    let shown = names.len().min(NAMES_MAX);
+    let more = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", names[..shown].join(", "))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -86,14 +138,29 @@ struct Before<'a> {
     leader: BrokerId,
     isr: &'a [BrokerId],
     eligible: &'a [BrokerId],
+    /// Their logs are compared before one of them leads.
+    contesting: &'a [BrokerId],
 }
 
-impl Before<'_> {
+impl<'a> Before<'a> {
+    fn of(old: &'a PartitionRegistration) -> Self {
+        Before {
+            leader: old.leader,
+            isr: &old.isr,
+            eligible: old.eligible_leader_replicas(),
+            contesting: match old.is_contested() {
+                true => old.last_known_elr(),
+                false => &[],
+            },
+        }
+    }
+
     fn election(&self, leader: BrokerId) -> Election {
         if self.leader == leader || leader == BrokerId::NONE {
             return Election::None;
         }
-        match self.isr.contains(&leader) || self.eligible.contains(&leader) {
+        let mut counted_on = [self.isr, self.eligible, self.contesting].into_iter();
+        match counted_on.any(|brokers| brokers.contains(&leader)) {
             true => Election::Clean,
             false => Election::Unclean,
         }
@@ -114,6 +181,7 @@ mod tests {
                 leader,
                 isr,
                 eligible,
+                contesting: &[],
             };
             before.election(BrokerId(to))
         };

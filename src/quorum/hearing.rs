@@ -72,6 +72,13 @@ impl Quorum {
             || heard.is_some_and(|(known, ago)| known == leader && ago < self.silence_max())
     }
 
+    /// The controller, unless this node only remembers it: a voter hears it, or leads and was
+    /// answered by a majority.
+    pub fn active_controller(&self) -> Option<BrokerId> {
+        let is_heard = !self.is_voter() || (self.has_leader() && !self.leads_in_vain());
+        self.leader().filter(|_| is_heard)
+    }
+
     /// Whether this node leads, and no majority has ever answered it as a leader.
     pub(super) fn leads_in_vain(&self) -> bool {
         let is_unheard = |raft: &Raft| raft.metrics().borrow().millis_since_quorum_ack.is_none();
