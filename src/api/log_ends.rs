@@ -103,6 +103,9 @@ impl Node {
                     .then_some(known.broker_epoch)
             };
             let leader = comparison.leader(place, &contest, active, now);
+            if leader.is_some() {
+                comparison.forget(place);
+            }
             recovered.extend(leader.map(|leader| Recovered {
                 topic_id: *topic_id,
                 partition: *partition,

@@ -74,6 +74,11 @@ impl LogComparison {
         ends.max_by_key(|(end, _)| *end).map(|(_, broker)| broker)
     }
 
+    /// It is to have a leader: should it be asked about again, that begins anew.
+    pub fn forget(&mut self, place: Place) {
+        self.0.remove(&place);
+    }
+
     /// Only what is still asked about is kept.
     pub fn retain(&mut self, asked: impl Fn(Place) -> bool) {
         self.0.retain(|place, _| asked(*place));

@@ -124,7 +124,10 @@ impl<'a> PartitionChange<'a> {
         if self.isr.is_empty() {
             self.isr = before.isr.to_vec();
         }
-        self.remember_crashed();
+        match self.crashed {
+            Some(broker) => self.remember_crashed(broker),
+            None => self.forget_alone(before.eligible_leader_replicas()),
+        }
         let (leader, isr_restarts) = self.elect();
         if isr_restarts {
             self.isr = vec![leader];
@@ -180,23 +183,39 @@ impl<'a> PartitionChange<'a> {
         self.removing.clear();
     }
 
-    fn remember_crashed(&mut self) {
-        let was_in_sync = |broker: &BrokerId| {
-            let elr = self.partition.eligible_leader_replicas();
-            self.partition.isr.contains(broker) || elr.contains(broker)
+    /// Where it was the last one in sync, any other replica may have been in sync before and have
+    /// crashed, though it was only seen to be away; but for those that are eligible and have not
+    /// registered after a crash.
+    fn remember_crashed(&mut self, crashed: BrokerId) {
+        let before = self.partition;
+        let eligible = |broker: &BrokerId| before.eligible_leader_replicas().contains(broker);
+        let is_last = self.isr == [crashed];
+        let counts = |broker: &BrokerId| match *broker == crashed {
+            true => is_last || before.isr.contains(broker) || eligible(broker),
+            false => is_last && !eligible(broker),
         };
-        let crashed = self.crashed.filter(was_in_sync);
-        self.known
-            .extend(crashed.filter(|broker| !self.known.contains(broker)));
+        let also: Vec<BrokerId> = self.replicas.iter().copied().filter(counts).collect();
+        let known = &mut self.known;
+        let new = also.into_iter().filter(|broker| !known.contains(broker));
+        let new: Vec<BrokerId> = new.collect();
+        known.extend(new);
     }
 
-    /// Whoever is in sync with a leader has what it has. A replica in sync that alone has crashed
-    /// has nobody to compare its log with.
+    /// Whoever is in sync with a leader has what it has.
     fn forget_crashed(&mut self, leader: BrokerId, elr: &[BrokerId]) {
-        let led = leader != BrokerId::NONE;
-        self.known
-            .retain(|broker| self.replicas.contains(broker) && !(led && self.isr.contains(broker)));
-        if elr.is_empty() && self.known == self.isr {
+        if leader != BrokerId::NONE {
+            let isr = &self.isr;
+            self.known.retain(|broker| !isr.contains(broker));
+        }
+        self.forget_alone(elr);
+    }
+
+    /// A replica in sync that is the only one left has nobody to compare its log with.
+    fn forget_alone(&mut self, elr: &[BrokerId]) {
+        let replicas = &self.replicas;
+        self.known.retain(|broker| replicas.contains(broker));
+        let waits = elr.iter().any(|broker| replicas.contains(broker));
+        if !waits && self.known == self.isr {
             self.known.clear();
         }
     }
@@ -246,9 +265,11 @@ impl<'a> PartitionChange<'a> {
         let was = |broker: &BrokerId| {
             before.isr.contains(broker) || before.eligible_leader_replicas().contains(broker)
         };
-        let eligible = |broker: &BrokerId| {
-            was(broker) && !self.isr.contains(broker) && self.crashed != Some(*broker)
+        let may_lack = |broker: &BrokerId| {
+            self.crashed == Some(*broker) || before.last_known_elr().contains(broker)
         };
+        let eligible =
+            |broker: &BrokerId| was(broker) && !self.isr.contains(broker) && !may_lack(broker);
         self.replicas.iter().copied().filter(eligible).collect()
     }
 }

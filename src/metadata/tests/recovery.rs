@@ -90,6 +90,46 @@ fn where_one_did_not_crash_it_leads() {
 }
 
 #[test]
+fn who_was_only_seen_to_be_away_is_compared_too() {
+    let mut image = three();
+    for id in [1, 2, 3] {
+        let plan = plan_fence_broker(&image, BrokerId(id), epoch(&image, id), RULES);
+        run(&mut image, plan);
+    }
+    assert_eq!(state(&image, 0), (-1, vec![3]));
+    crash(&mut image, 3);
+    unfence(&mut image, 3);
+    assert_eq!(state(&image, 0), (-1, vec![3]));
+    let asked = contest(partition(&image), 1).unwrap();
+    assert_eq!(
+        (asked.needed, asked.wanted),
+        (brokers(&[3]), brokers(&[1, 2]))
+    );
+}
+
+#[test]
+fn who_crashed_is_not_eligible_before_it_is_in_sync_again() {
+    let mut image = topic(running(2), &[&[1, 2]]);
+    let plan = plan_fence_broker(&image, BrokerId(1), epoch(&image, 1), MIN_ISR_2);
+    run(&mut image, plan);
+    let plan = plan_register_broker(&image, request(2, 99, -1), MIN_ISR_2);
+    run(&mut image, plan);
+    for id in [2, 1] {
+        let plan = plan_unfence_broker(&image, BrokerId(id), epoch(&image, id), MIN_ISR_2);
+        run(&mut image, plan);
+    }
+    assert_eq!(state(&image, 0), (1, vec![1]));
+    assert!(partition(&image).eligible_leader_replicas().is_empty());
+    let plan = plan_fence_broker(&image, BrokerId(1), epoch(&image, 1), MIN_ISR_2);
+    run(&mut image, plan);
+    assert_eq!(
+        state(&image, 0),
+        (-1, vec![1]),
+        "2 does not have what 1 took"
+    );
+}
+
+#[test]
 fn a_replica_that_has_nobody_to_compare_with_leads_when_it_is_back() {
     let mut image = topic(running(1), &[&[1]]);
     crash(&mut image, 1);
