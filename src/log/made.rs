@@ -78,6 +78,11 @@ impl LogDir {
         !made.is_known || made.ids.get(topic_partition) == Some(&topic_id)
     }
 
+    /// Whether the file has a line of every log that is here.
+    pub fn has_all_made(&self) -> bool {
+        self.core.made.lock().is_known
+    }
+
     /// The log of this name is that topic's.
     pub fn note_made(
         &self,

@@ -112,7 +112,9 @@ impl Partitions {
         };
         let other = other.topic_id();
         let is_its_own = [topic_id, TopicId::NONE].contains(&other);
-        let is_older = !dir.may_have_had(topic_partition, topic_id);
+        let is_older = !self.names_what_it_heard(image)
+            && !dir.forgot_its_logs()
+            && !dir.may_have_had(topic_partition, topic_id);
         let what = match image.topic_by_id(other) {
             _ if is_its_own => return None,
             Some(topic) => format!("it holds a log of the topic {} ({other})", topic.name),
@@ -216,9 +218,17 @@ impl Partitions {
         Ok(())
     }
 
-    /// Once the metadata has said what is to be here.
-    pub(super) fn remember_logs(&self, image: &MetadataImage) {
+    /// Once the metadata has said what is to be here; `is_all`: of every partition.
+    pub(super) fn remember_logs(&self, image: &MetadataImage, is_all: bool) {
         self.remember_missing(image);
+        if is_all || self.working_dirs().any(|dir| !dir.has_all_made()) {
+            self.note_all_made();
+        }
+    }
+
+    /// While something is lost, no directory passes for one that knows which logs were made in it,
+    /// if it did not before.
+    fn note_all_made(&self) {
         let is_some_lost = {
             let waiting = self.waiting.lock();
             waiting.values().any(|why| *why == Waits::IsLost)

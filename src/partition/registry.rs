@@ -211,7 +211,7 @@ impl Partitions {
         }
         if is_registered {
             self.forget_missing_of_others(image);
-            self.remember_logs(image);
+            self.remember_logs(image, delta.everything || is_first);
         }
         self.say_what_waits(waited, image);
         self.apply_configs(node, image, delta);

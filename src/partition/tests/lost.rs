@@ -417,6 +417,14 @@ fn a_topic_that_was_deleted_and_made_again_around_a_crash_begins_empty() {
 }
 
 #[test]
+fn of_several_directories_the_one_that_is_named_had_the_log() {
+    // An older copy of the whole directory says nothing of it.
+    let disk = written(2);
+    let started = Started::new(&disk, BOTH, &made_again(), BOTH);
+    assert_eq!(started.told(), Some(DirectoryId::LOST));
+}
+
+#[test]
 fn a_line_of_a_topic_that_has_made_way_is_no_sign_of_a_lost_log() {
     let disk = written(2);
     let stray = format!("b/t-0.{}-stray", Uuid::from_u128(1).simple());
