@@ -83,8 +83,9 @@ impl Node {
         };
         comparison.retain(|place| registered(place).is_some_and(|(_, p)| p.is_contested()));
         let mut recovered = Vec::new();
-        for (topic_id, partition, epoch, offset) in &ends.logs {
-            let place = (*topic_id, *partition);
+        let broker_epoch = BrokerEpoch(ends.broker_epoch);
+        for &(topic_id, partition, epoch, offset) in &ends.logs {
+            let place = (topic_id, partition);
             let Some((topic, registration)) = registered(place) else {
                 continue;
             };
@@ -92,8 +93,6 @@ impl Node {
             let Some(contest) = contest(registration, min_isr) else {
                 continue;
             };
-            let (epoch, offset) = (*epoch, *offset);
-            let broker_epoch = BrokerEpoch(ends.broker_epoch);
             let end = LogEnd { epoch, offset };
             comparison.told(place, ends.broker_id, broker_epoch, end, now);
             let active = |broker| {
@@ -102,15 +101,14 @@ impl Node {
                     .may_lead(broker, registration)
                     .then_some(known.broker_epoch)
             };
-            let leader = comparison.leader(place, &contest, active, now);
-            if leader.is_some() {
+            if let Some(leader) = comparison.leader(place, &contest, active, now) {
                 comparison.forget(place);
+                recovered.push(Recovered {
+                    topic_id,
+                    partition,
+                    leader,
+                });
             }
-            recovered.extend(leader.map(|leader| Recovered {
-                topic_id: *topic_id,
-                partition: *partition,
-                leader,
-            }));
         }
         recovered
     }

@@ -21,12 +21,13 @@ impl Repeated {
     /// Whether `line` is to be written at `now`.
     pub fn is_due(&self, line: String, now: Instant) -> bool {
         let mut written = self.0.lock();
-        written.retain(|_, at| now.saturating_duration_since(*at) < AGAIN);
-        let is_due = !written.contains_key(&line);
-        if is_due {
-            written.insert(line, now);
+        let is_recent = |at: &Instant| now.saturating_duration_since(*at) < AGAIN;
+        if written.get(&line).is_some_and(is_recent) {
+            return false;
         }
-        is_due
+        written.retain(|_, at| is_recent(at));
+        written.insert(line, now);
+        true
     }
 }
 

@@ -18,7 +18,7 @@ use super::storage::{KAFKA_METADATA_DIR, METADATA_DIR};
 use crate::config::NodeConfig;
 use crate::host::Disk;
 use crate::log::DirContents;
-use crate::types::{BrokerId, TopicPartition};
+use crate::types::{BrokerId, TopicPartition, some_of};
 
 /// How many partitions are named.
 const NAMES: usize = 3;
@@ -62,12 +62,8 @@ impl fmt::Display for Trace {
                 )
             }
             What::Partitions(first, count) => {
-                let names: Vec<String> = first.iter().map(ToString::to_string).collect();
-                write!(f, "{dir} has partitions ({}", names.join(", "))?;
-                match count - first.len() {
-                    0 => write!(f, ")"),
-                    more => write!(f, " and {more} more)"),
-                }
+                let names = some_of(first, *count, first.len());
+                write!(f, "{dir} has partitions ({names})")
             }
             What::Checkpoints => write!(f, "{dir} was used by a broker (its checkpoint files)"),
             What::Unknown(reason) => write!(f, "{dir} cannot be looked at ({reason})"),

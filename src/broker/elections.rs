@@ -11,7 +11,7 @@ use crate::api::Node;
 use crate::host::tasks;
 use crate::metadata::{MetadataImage, PartitionRegistration};
 use crate::quorum::Change;
-use crate::types::BrokerId;
+use crate::types::{BrokerId, some_of};
 
 /// How many partitions one line names.
 const NAMES_MAX: usize = 10;
@@ -103,26 +103,15 @@ impl Seen {
 
     fn tell(&self) {
         if !self.unclean.is_empty() {
-            let partitions = some_of(&self.unclean);
+            let partitions = some_of(&self.unclean, self.unclean.len(), NAMES_MAX);
             tracing::warn!("led by replicas that may lack records: {partitions}");
         }
         if !self.leaderless.is_empty() {
-            let partitions = some_of(&self.leaderless);
-            let brokers: Vec<String> = self.waited_for.iter().map(BrokerId::to_string).collect();
-            let brokers = brokers.join(", ");
+            let partitions = some_of(&self.leaderless, self.leaderless.len(), NAMES_MAX);
+            let brokers = some_of(&self.waited_for, self.waited_for.len(), usize::MAX);
             tracing::warn!("no leader until broker {brokers} is back: {partitions}");
         }
     }
-}
-
-/// The first names, and how many more there are.
-fn some_of(names: &[String]) -> String {
-    let shown = names.len().min(NAMES_MAX);
-    let more = match names.len() - shown {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}{more}", names[..shown].join(", "))
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::places::{Waits, id_of};
 use super::registry::Partitions;
 use crate::metadata::{DirectoryId, MetadataImage};
-use crate::types::{BrokerId, TopicId, TopicPartition, base64_uuid};
+use crate::types::{BrokerId, TopicId, TopicPartition, base64_uuid, some_of};
 
 /// So many directories get a line each, and so many partitions are named in one.
 const LINES: usize = 10;
@@ -33,13 +33,8 @@ fn by_directory(
     found
 }
 
-fn some_of(names: &BTreeSet<TopicPartition>) -> String {
-    let first: Vec<String> = names.iter().take(NAMES).map(ToString::to_string).collect();
-    let first = first.join(", ");
-    match names.len() - names.len().min(NAMES) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
+fn shown(names: &BTreeSet<TopicPartition>) -> String {
+    some_of(names, names.len(), NAMES)
 }
 
 impl Partitions {
@@ -67,7 +62,7 @@ impl Partitions {
         };
         let left_out = found.len().saturating_sub(LINES);
         let line = |(directory, names): (&DirectoryId, &BTreeSet<_>)| {
-            let (directory, count, names) = (self.shown(*directory), names.len(), some_of(names));
+            let (directory, count, names) = (self.shown(*directory), names.len(), shown(names));
             format!(
                 "{count} replicas wait for {directory}; they serve when it is back at a start: \
                  {names}"
@@ -115,8 +110,8 @@ mod tests {
             partition,
         };
         let names = |count| (0..count).map(name).collect();
-        assert_eq!(some_of(&names(2)), "t-0, t-1");
-        assert!(some_of(&names(10)).ends_with(", t-9"));
-        assert!(some_of(&names(13)).ends_with(", t-9 and 3 more"));
+        assert_eq!(shown(&names(2)), "t-0, t-1");
+        assert!(shown(&names(10)).ends_with(", t-9"));
+        assert!(shown(&names(13)).ends_with(", t-9 and 3 more"));
     }
 }

@@ -194,11 +194,11 @@ impl<'a> PartitionChange<'a> {
             true => is_last || before.isr.contains(broker) || eligible(broker),
             false => is_last && !eligible(broker),
         };
-        let also: Vec<BrokerId> = self.replicas.iter().copied().filter(counts).collect();
-        let known = &mut self.known;
-        let new = also.into_iter().filter(|broker| !known.contains(broker));
-        let new: Vec<BrokerId> = new.collect();
-        known.extend(new);
+        for broker in self.replicas.iter().filter(|broker| counts(broker)) {
+            if !self.known.contains(broker) {
+                self.known.push(*broker);
+            }
+        }
     }
 
     /// Whoever is in sync with a leader has what it has.
@@ -222,8 +222,8 @@ impl<'a> PartitionChange<'a> {
 
     /// The leader, and whether the ISR is to begin anew with it.
     fn elect(&mut self) -> (BrokerId, bool) {
-        let known = self.known.clone();
         let live = |broker: &BrokerId| (self.may_lead)(*broker);
+        let known = &self.known;
         let counts = |broker: &BrokerId| self.isr.contains(broker) && !known.contains(broker);
         let in_sync = |broker: &BrokerId| counts(broker) && live(broker);
         let preferred = self.replicas.first().copied().filter(in_sync);

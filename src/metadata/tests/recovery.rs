@@ -107,17 +107,27 @@ fn who_was_only_seen_to_be_away_is_compared_too() {
     );
 }
 
-#[test]
-fn who_crashed_is_not_eligible_before_it_is_in_sync_again() {
+fn unfence_of_two(image: &mut MetadataImage, id: i32) {
+    let plan = plan_unfence_broker(image, BrokerId(id), epoch(image, id), MIN_ISR_2);
+    run(image, plan);
+}
+
+/// Of two replicas 1 is away and eligible; 2, the last one in sync, is back after a crash.
+fn one_away_and_one_crashed() -> MetadataImage {
     let mut image = topic(running(2), &[&[1, 2]]);
     let plan = plan_fence_broker(&image, BrokerId(1), epoch(&image, 1), MIN_ISR_2);
     run(&mut image, plan);
+    assert_eq!(partition(&image).eligible_leader_replicas(), brokers(&[1]));
     let plan = plan_register_broker(&image, request(2, 99, -1), MIN_ISR_2);
     run(&mut image, plan);
-    for id in [2, 1] {
-        let plan = plan_unfence_broker(&image, BrokerId(id), epoch(&image, id), MIN_ISR_2);
-        run(&mut image, plan);
-    }
+    unfence_of_two(&mut image, 2);
+    image
+}
+
+#[test]
+fn who_crashed_is_not_eligible_before_it_is_in_sync_again() {
+    let mut image = one_away_and_one_crashed();
+    unfence_of_two(&mut image, 1);
     assert_eq!(state(&image, 0), (1, vec![1]));
     assert!(partition(&image).eligible_leader_replicas().is_empty());
     let plan = plan_fence_broker(&image, BrokerId(1), epoch(&image, 1), MIN_ISR_2);
@@ -140,23 +150,14 @@ fn a_replica_that_has_nobody_to_compare_with_leads_when_it_is_back() {
 
 #[test]
 fn who_was_eligible_and_did_not_crash_is_waited_for() {
-    let mut image = topic(running(2), &[&[1, 2]]);
-    let at = epoch(&image, 1);
-    let plan = plan_fence_broker(&image, BrokerId(1), at, MIN_ISR_2);
-    run(&mut image, plan);
-    assert_eq!(partition(&image).eligible_leader_replicas(), brokers(&[1]));
-    let plan = plan_register_broker(&image, request(2, 99, -1), MIN_ISR_2);
-    run(&mut image, plan);
-    let plan = plan_unfence_broker(&image, BrokerId(2), epoch(&image, 2), MIN_ISR_2);
-    run(&mut image, plan);
+    let mut image = one_away_and_one_crashed();
     assert_eq!(
         state(&image, 0),
         (-1, vec![2]),
         "1 has all that was committed"
     );
     assert_eq!(contest(partition(&image), 2), None);
-    let plan = plan_unfence_broker(&image, BrokerId(1), epoch(&image, 1), MIN_ISR_2);
-    run(&mut image, plan);
+    unfence_of_two(&mut image, 1);
     assert_eq!(state(&image, 0), (1, vec![1]));
 }
 
