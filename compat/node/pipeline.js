@@ -53,7 +53,10 @@ async function main() {
       if (batch.messages.length === 0 || isStale() || !isRunning()) return;
       try {
         const transaction = await producer.transaction();
-        const messages = batch.messages.map((m) => ({ value: m.value.toString() }));
+        // Kafkajs asks its partitioner again for a request that it repeats: without a partition what
+        // a killed broker has appended and not answered would be written to another one, too.
+        const messages = batch.messages.map(
+          (m) => ({ value: m.value.toString(), partition: batch.partition }));
         await transaction.send({ topic: output, messages });
         const offset = String(Number(batch.lastOffset()) + 1);
         const topics = [{ topic: input, partitions: [{ partition: batch.partition, offset }] }];
