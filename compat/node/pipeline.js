@@ -53,8 +53,8 @@ async function main() {
       if (batch.messages.length === 0 || isStale() || !isRunning()) return;
       try {
         const transaction = await producer.transaction();
-        // Kafkajs asks its partitioner again for a request that it repeats: without a partition what
-        // a killed broker has appended and not answered would be written to another one, too.
+        // Kafkajs asks its partitioner again for a request that it repeats: without a partition
+        // what a killed broker has appended and not answered would be written to another one, too.
         const messages = batch.messages.map(
           (m) => ({ value: m.value.toString(), partition: batch.partition }));
         await transaction.send({ topic: output, messages });
