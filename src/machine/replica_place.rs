@@ -1,9 +1,9 @@
 //! In which of a broker's log directories a replica is, or may begin (KIP-858).
 //!
-//! 1. A replica that is counted on for acknowledged records (in the ISR or the ELR) is in the
-//!    directory that the metadata names, or is waited for: an empty log elsewhere would pass for
-//!    all that was acknowledged. So would one in that directory, where its log was and is not any
-//!    more.
+//! 1. A replica that is counted on for acknowledged records (in the ISR or the ELR, or to be
+//!    compared because all that were in sync have crashed) is in the directory that the metadata
+//!    names, or is waited for: an empty log elsewhere would pass for all that was acknowledged. So
+//!    would one in that directory, where its log was and is not any more.
 //! 2. While a directory is offline, what is not found may be in that one. Only what is new begins.
 //! 3. What is found where the metadata does not expect it is told to the controller, unless the
 //!    directory that it names is away and may have more (1). A directory that got its id in this
@@ -15,7 +15,7 @@ use crate::metadata::DirectoryId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assigned {
     pub directory: DirectoryId,
-    /// In the ISR or the ELR.
+    /// Acknowledged records may be nowhere else.
     pub is_counted_on: bool,
     /// It was not there when this broker started.
     pub is_new: bool,

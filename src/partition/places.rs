@@ -42,10 +42,14 @@ pub(super) fn assigned(
     is_new: bool,
 ) -> Assigned {
     let directory = registration.directory(broker);
-    let eligible = registration.eligible_leader_replicas();
+    // Without a leader those that crashed may be asked how far their logs go.
+    let is_compared = !registration.has_leader() && registration.last_known_elr().contains(&broker);
+    let is_in_sync = registration.isr.contains(&broker);
     Assigned {
         directory: directory.unwrap_or(DirectoryId::UNASSIGNED),
-        is_counted_on: registration.isr.contains(&broker) || eligible.contains(&broker),
+        is_counted_on: is_in_sync
+            || is_compared
+            || registration.eligible_leader_replicas().contains(&broker),
         is_new,
     }
 }

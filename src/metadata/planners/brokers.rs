@@ -44,20 +44,24 @@ pub fn plan_register_broker(
     }
     let known = image.broker(request.broker_id);
     let same = known.filter(|broker| broker.incarnation_id == request.incarnation_id);
-    let crashed =
-        same.is_none() && known.is_some_and(|b| b.broker_epoch != request.previous_broker_epoch);
+    let previous = request.previous_broker_epoch;
+    let crashed = match known {
+        Some(known) => same.is_none() && known.broker_epoch != previous,
+        // Unregistered in between, its replicas are still there.
+        None => previous == BrokerEpoch::NONE,
+    };
     let id = request.broker_id;
     let is_there = |partition: &PartitionRegistration| {
         let directory = partition.directory(id);
         directory.is_none_or(|directory| directory.is_online(&request.log_dirs))
     };
     let mut records = match (known, same) {
-        (None, _) => Vec::new(),
-        (Some(_), None) => {
+        (None, _) if !crashed => Vec::new(),
+        (_, None) => {
             let keeps = |partition: &PartitionRegistration| !crashed && is_there(partition);
             moves_from(image, id, crashed, &keeps, rules_of)
         }
-        (Some(_), Some(_)) => replicas_go(image, id, &|partition| !is_there(partition), rules_of),
+        (_, Some(_)) => replicas_go(image, id, &|partition| !is_there(partition), rules_of),
     };
     records.push(
         RegisterBrokerRecord {

@@ -149,6 +149,38 @@ fn a_replica_that_has_nobody_to_compare_with_leads_when_it_is_back() {
 }
 
 #[test]
+fn a_crash_counts_though_the_broker_was_unregistered_before_it_is_back() {
+    let mut image = three();
+    crash(&mut image, 1);
+    crash(&mut image, 2);
+    let plan = plan_unregister_broker(&image, BrokerId(3), RULES);
+    run(&mut image, plan);
+    let plan = plan_register_broker(&image, request(3, 300, -1), RULES);
+    run(&mut image, plan);
+    unfence(&mut image, 3);
+    assert_eq!(
+        state(&image, 0),
+        (-1, vec![3]),
+        "it may lack what it took alone"
+    );
+    assert!(contest(partition(&image), 1).is_some());
+}
+
+#[test]
+fn who_was_unregistered_and_did_not_crash_leads_when_it_is_back() {
+    let mut image = three();
+    crash(&mut image, 1);
+    crash(&mut image, 2);
+    let stopped = epoch(&image, 3).0;
+    let plan = plan_unregister_broker(&image, BrokerId(3), RULES);
+    run(&mut image, plan);
+    let plan = plan_register_broker(&image, request(3, 300, stopped), RULES);
+    run(&mut image, plan);
+    unfence(&mut image, 3);
+    assert_eq!(state(&image, 0), (3, vec![3]));
+}
+
+#[test]
 fn who_was_eligible_and_did_not_crash_is_waited_for() {
     let mut image = one_away_and_one_crashed();
     assert_eq!(

@@ -38,6 +38,7 @@ pub(super) struct Said {
     pub directory: DirectoryId,
     pub replicas: Vec<BrokerId>,
     pub isr: Vec<BrokerId>,
+    pub crashed: Vec<BrokerId>,
     pub leader: BrokerId,
     pub leader_epoch: i32,
     pub partition_epoch: i32,
@@ -50,6 +51,7 @@ impl Said {
             directory,
             replicas: vec![THIS, OTHER],
             isr: vec![THIS],
+            crashed: Vec::new(),
             leader: BrokerId::NONE,
             leader_epoch: 3,
             partition_epoch: 1,
@@ -92,7 +94,7 @@ impl Said {
             partition_epoch: self.partition_epoch,
             directories: self.replicas.iter().map(directory_of).collect(),
             eligible_leader_replicas: Arc::new([]),
-            last_known_elr: Arc::new([]),
+            last_known_elr: self.crashed.clone().into(),
         };
         let records = [broker.into(), topic.into(), partition.into()];
         for record in &records {
@@ -237,6 +239,18 @@ fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
         started.partition().unwrap().log().log_end_offset(),
         Offset(1)
     );
+}
+
+#[test]
+fn one_that_crashed_waits_for_its_directory_as_long_as_nobody_leads() {
+    let disk = written();
+    let mut said = Said::of(dir("b"));
+    (said.isr, said.crashed, said.leader) = (vec![OTHER], vec![THIS], BrokerId::NONE);
+    let started = Started::new(&disk, &["a"], &said, &["a", "b"]);
+    assert_eq!(started.place(), None, "its log may have most");
+    said.leader = OTHER;
+    let started = Started::new(&disk, &["a"], &said, &["a", "b"]);
+    assert_eq!(started.place().as_deref(), Some("a"));
 }
 
 /// What this broker applies first may be older than what it had: a topic's records must not make
