@@ -118,6 +118,14 @@ fn end_of(partition: &Partition) -> LogEnd {
     let log = partition.log();
     let offset = log.log_end_offset();
     let last = Offset(offset.0 - 1);
-    let epoch = log.epoch_at(last).unwrap_or(LeaderEpoch(-1));
-    LogEnd { epoch, offset }
+    let is_emptied = offset > Offset::ZERO && log.log_start_offset() == offset;
+    let epoch = match is_emptied {
+        // The epochs go with the records, but for the last one.
+        true => log.latest_epoch(),
+        false => log.epoch_at(last),
+    };
+    LogEnd {
+        epoch: epoch.unwrap_or(LeaderEpoch::NONE),
+        offset,
+    }
 }

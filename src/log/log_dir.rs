@@ -185,7 +185,7 @@ impl LogDir {
         let log_starts = read(checkpoint::LOG_START)?;
         let high_watermarks = read(checkpoint::REPLICATION)?;
         let clean_points = read(checkpoint::CLEANER)?;
-        self.read_made()?;
+        self.read_made();
         let due = TimestampMs(options.now.0.saturating_add(options.file_delete_delay_ms));
         let Listing {
             partitions,

@@ -3,6 +3,7 @@
 //! here.
 //!
 //! ```text
+//! 0                                  the version of this file
 //! t 0 avAb1ZKUQCCnzl1IScvQVw         topic, partition, topic id; the last line of a name counts
 //! ```
 //!
@@ -11,20 +12,21 @@
 //!    the file has no line of the newer topic.
 //! 2. A line is synced with the log's first flush, as its `partition.metadata` is.
 //! 3. A crash leaves a part of the last lines: what has no newline after it is none.
-//! 4. Without the file, or with one that cannot be read, every log may have been here, until the
+//! 4. Without the file, or with one that cannot be read or is damaged, every log may have been here, until the
 //!    metadata has told which ones are, and none of them is lost.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
 use crate::host::OpenMode;
-use crate::types::{TopicId, TopicPartition, parse_base64_uuid};
+use crate::types::{TopicId, TopicPartition, parse_base64_uuid, with_causes};
 
 use super::dir_core::DirCore;
 use super::error::LogError;
 use super::log_dir::LogDir;
 
 const FILE: &str = "klamm-made-logs";
+const VERSION: &str = "0";
 /// The file is written anew when it has so many lines beside twice the ones that count.
 const DEAD_LINES_MAX: usize = 1000;
 
@@ -50,11 +52,17 @@ impl MadeLogs {
             bytes: content.len() as u64,
             ..MadeLogs::default()
         };
-        for line in std::str::from_utf8(content).ok()?.lines() {
-            let mut words = line.split(' ');
-            let topic = words.next()?.into();
-            let partition = words.next()?.parse().ok()?;
-            let id = TopicId(parse_base64_uuid(words.next()?)?);
+        let mut lines = std::str::from_utf8(content).ok()?.lines();
+        if lines.next()? != VERSION || content.contains(&0) {
+            return None;
+        }
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [topic, partition, id] = words[..] else {
+                return None;
+            };
+            let (topic, partition) = (topic.into(), partition.parse().ok()?);
+            let id = TopicId(parse_base64_uuid(id)?);
             made.ids.insert(TopicPartition { topic, partition }, id);
             made.lines += 1;
         }
@@ -109,16 +117,20 @@ impl LogDir {
         }
     }
 
-    pub(super) fn read_made(&self) -> Result<(), LogError> {
+    pub(super) fn read_made(&self) {
         let path = self.core.path.join(FILE);
-        let Some(content) = self.core.read_if_there(&path)? else {
-            return Ok(());
+        let why = match self.core.read_if_there(&path) {
+            Ok(None) => return,
+            Ok(Some(content)) => match MadeLogs::parse(&content) {
+                Some(made) => {
+                    *self.core.made.lock() = made;
+                    return;
+                }
+                None => format!("{} is damaged", path.display()),
+            },
+            Err(error) => with_causes(&error),
         };
-        match MadeLogs::parse(&content) {
-            Some(made) => *self.core.made.lock() = made,
-            None => tracing::warn!("{} cannot be read and is not used", path.display()),
-        }
-        Ok(())
+        tracing::warn!("{why}: it is not used, and written anew");
     }
 }
 
@@ -169,7 +181,7 @@ impl DirCore {
     }
 
     fn rewrite_made(&self, made: &mut MadeLogs) -> Result<(), LogError> {
-        let mut text = String::new();
+        let mut text = format!("{VERSION}\n");
         for (topic_partition, topic_id) in &made.ids {
             text += &line(topic_partition, *topic_id);
         }
@@ -203,29 +215,43 @@ mod tests {
         TopicId(Uuid::from_u128(number))
     }
 
+    const HEADER: &str = "0\n";
+
     fn open(disk: &FaultyDisk) -> LogDir {
         let files = Arc::new(FileCache::new(10));
         let dir = LogDir::open(Arc::new(disk.clone()), &disk.root(), files).unwrap();
-        dir.read_made().unwrap();
+        dir.read_made();
         dir
     }
 
     #[test]
     fn what_a_crash_leaves_of_the_last_line_is_none() {
-        let whole = [line(&name(0), id(1)), line(&name(0), id(2))].concat();
-        for cut in 1..whole.len() {
+        let lines = [line(&name(0), id(1)), line(&name(0), id(2))];
+        let whole = [HEADER, &lines[0], &lines[1]].concat();
+        for cut in HEADER.len()..whole.len() {
             for zeros in [0, whole.len() - cut] {
                 let mut content = whole.as_bytes()[..cut].to_vec();
                 content.resize(cut + zeros, 0);
                 let made = MadeLogs::parse(&content).unwrap();
-                let lines = usize::from(cut >= whole.len() / 2);
+                let lines = usize::from(cut >= HEADER.len() + lines[0].len());
                 assert_eq!(made.lines, lines);
                 assert_eq!(made.ids.get(&name(0)), [id(1)][..lines].first());
             }
         }
         let made = MadeLogs::parse(whole.as_bytes()).unwrap();
         assert_eq!(made.ids.get(&name(0)), Some(&id(2)));
-        for damaged in ["t 0\n", "t x AAAAAAAAAAAAAAAAAAAAAQ\n", "\0\n", "\n"] {
+        let id = "AAAAAAAAAAAAAAAAAAAAAQ";
+        let damaged = [
+            format!("{HEADER}t 0\n"),
+            format!("{HEADER}t x {id}\n"),
+            format!("{HEADER}t 0 {id} 1\n"),
+            format!("{HEADER}\0\0t 0 {id}\n"),
+            format!("{HEADER}\n"),
+            format!("t 0 {id}\n"),
+            "\0".repeat(200),
+            String::new(),
+        ];
+        for damaged in damaged {
             assert!(MadeLogs::parse(damaged.as_bytes()).is_none(), "{damaged:?}");
         }
     }

@@ -10,7 +10,7 @@
 //! a segment that ends below the next one's start,   what lies between
 //! in a log that was never compacted
 //! epochs that begin below the first segment, after  from where they begin
-//! a clean stop
+//! a clean stop, in a log that was never compacted
 //! ```
 //!
 //! 1. Only segments below the recovery point are judged: a flush that passed a segment's end had
@@ -96,7 +96,10 @@ impl Seams<'_> {
             return Ok(());
         };
         let from = begun.max(self.opening.log_start);
-        let is_gone = self.opening.is_clean && from < first.base_offset && self.is_flushed(first);
+        let is_gone = self.opening.is_clean
+            && !self.opening.may_be_compacted()
+            && from < first.base_offset
+            && self.is_flushed(first);
         match is_gone {
             true => Err(self.gone(from, first.base_offset)),
             false => Ok(()),

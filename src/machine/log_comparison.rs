@@ -3,7 +3,8 @@
 //!
 //! 1. As in Raft, the later epoch of the last record counts, then the longer log.
 //! 2. A broker tells it again after each start: what it told before may be gone.
-//! 3. Who is down is waited for ([`WANTED_MAX`]), unless it has to be heard.
+//! 3. Who is down is waited for ([`WANTED_MAX`] from when all that have to be heard are), unless it
+//!    has to be heard itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,12 +28,14 @@ type Place = (TopicId, i32);
 
 /// What brokers have told.
 #[derive(Debug, Default)]
-pub struct LogComparison(BTreeMap<Place, Told>);
+pub struct LogComparison(BTreeMap<Place, BTreeMap<BrokerId, Told>>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Told {
+    /// When it was told first in this epoch.
     since: Duration,
-    ends: BTreeMap<BrokerId, (BrokerEpoch, LogEnd)>,
+    epoch: BrokerEpoch,
+    end: LogEnd,
 }
 
 impl LogComparison {
@@ -45,9 +48,10 @@ impl LogComparison {
         end: LogEnd,
         now: Duration,
     ) {
-        let ends = BTreeMap::new();
-        let told = self.0.entry(place).or_insert(Told { since: now, ends });
-        told.ends.insert(broker, (epoch, end));
+        let told = self.0.entry(place).or_default();
+        let before = told.get(&broker).filter(|before| before.epoch == epoch);
+        let since = before.map_or(now, |before| before.since);
+        told.insert(broker, Told { since, epoch, end });
     }
 
     /// Who is to lead, once enough is known. `active`: the epoch of a broker that may lead.
@@ -58,20 +62,22 @@ impl LogComparison {
         active: impl Fn(BrokerId) -> Option<BrokerEpoch>,
         now: Duration,
     ) -> Option<BrokerId> {
-        let told = self.0.get(&place)?;
-        let end = |broker: &BrokerId| {
-            let (epoch, end) = told.ends.get(broker)?;
-            (active(*broker)? == *epoch).then_some((*end, *broker))
+        let all = self.0.get(&place)?;
+        let told = |broker: &BrokerId| {
+            let told = all.get(broker)?;
+            (active(*broker)? == told.epoch).then_some((told, *broker))
         };
-        let all_told = |brokers: &[BrokerId]| brokers.iter().all(|broker| end(broker).is_some());
-        let waited = now.saturating_sub(told.since) >= WANTED_MAX;
-        if !all_told(&contest.needed) || !(waited || all_told(&contest.wanted)) {
+        let needed: Option<Vec<_>> = contest.needed.iter().map(told).collect();
+        let since = needed?.into_iter().map(|(told, _)| told.since).max()?;
+        let waited = now.saturating_sub(since) >= WANTED_MAX;
+        if !waited && !contest.wanted.iter().all(|broker| told(broker).is_some()) {
             return None;
         }
         let brokers = contest.needed.iter().chain(&contest.wanted);
         // Of equal logs that of the first one.
-        let ends = brokers.filter_map(end).rev();
-        ends.max_by_key(|(end, _)| *end).map(|(_, broker)| broker)
+        let ends = brokers.filter_map(told).rev();
+        ends.max_by_key(|(told, _)| told.end)
+            .map(|(_, broker)| broker)
     }
 
     /// It is to have a leader: should it be asked about again, that begins anew.
@@ -160,6 +166,21 @@ mod tests {
         assert_eq!(run.leader(&[2, 3], Duration::ZERO), None);
         assert_eq!(run.leader(&[2, 3], WANTED_MAX), Some(2));
         assert_eq!(run.leader(&[1, 2], WANTED_MAX), None);
+    }
+
+    #[test]
+    fn the_wait_begins_anew_when_one_that_has_to_be_heard_was_started_again() {
+        let mut run = Run::new();
+        run.told(3, end(1, 7));
+        assert_eq!(run.leader(&[3], WANTED_MAX), Some(3));
+        let (again, later) = (BrokerEpoch(31), START + WANTED_MAX);
+        run.0.told(PLACE, BrokerId(3), again, end(1, 7), later);
+        let leader = |now| {
+            run.0
+                .leader(PLACE, &run.1, |b| (b.0 == 3).then_some(again), now)
+        };
+        assert_eq!(leader(later), None);
+        assert_eq!(leader(later + WANTED_MAX), Some(BrokerId(3)));
     }
 
     #[test]

@@ -185,20 +185,31 @@ impl<'a> PartitionChange<'a> {
 
     /// Where it was the last one in sync, any other replica may have been in sync before and have
     /// crashed, though it was only seen to be away; but for those that are eligible and have not
-    /// registered after a crash.
+    /// registered after a crash. Those come after it in the list: with an ELR they had left before
+    /// the ISR was too small to take records.
     fn remember_crashed(&mut self, crashed: BrokerId) {
         let before = self.partition;
-        let eligible = |broker: &BrokerId| before.eligible_leader_replicas().contains(broker);
+        let eligible = before.eligible_leader_replicas();
         let is_last = self.isr == [crashed];
-        let counts = |broker: &BrokerId| match *broker == crashed {
-            true => is_last || before.isr.contains(broker) || eligible(broker),
-            false => is_last && !eligible(broker),
-        };
-        for broker in self.replicas.iter().filter(|broker| counts(broker)) {
-            if !self.known.contains(broker) {
-                self.known.push(*broker);
+        if before.isr.contains(&crashed) || eligible.contains(&crashed) {
+            self.remember(crashed, is_last);
+        }
+        if is_last {
+            let others = before.replicas.iter().copied();
+            for broker in others.filter(|broker| !eligible.contains(broker)) {
+                self.remember(broker, self.elr_is_on);
             }
         }
+    }
+
+    fn remember(&mut self, broker: BrokerId, as_last: bool) {
+        if self.known.contains(&broker) {
+            return;
+        }
+        let in_sync = |known: &BrokerId| self.isr.contains(known);
+        let before_last = self.known.iter().position(in_sync);
+        let at = before_last.filter(|_| !as_last);
+        self.known.insert(at.unwrap_or(self.known.len()), broker);
     }
 
     /// Whoever is in sync with a leader has what it has.

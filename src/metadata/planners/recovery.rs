@@ -5,7 +5,8 @@
 //!    a crash takes records from the end of a log only. So the log with most has all that is left.
 //! 2. The last one that was in sync has to be among those that are compared: others may lack what
 //!    it took alone. Where its log is lost they may not, if it was not allowed to take any alone
-//!    (`min.insync.replicas`).
+//!    (`min.insync.replicas`). Then those have to be that crashed before it, or were eligible: they
+//!    are before it in the list (`remember_crashed`).
 
 use crate::metadata::{DirectoryId, MetadataImage, PartitionRegistration, Plan};
 use crate::types::{BrokerId, TopicId};
@@ -38,10 +39,15 @@ pub fn contest(partition: &PartitionRegistration, min_isr: usize) -> Option<Cont
         return Some(Contest { needed, wanted });
     }
     let took_alone = partition.isr.len() >= min_isr.min(partition.replicas.len());
-    (!took_alone).then_some(Contest {
-        needed: left,
-        wanted: Vec::new(),
-    })
+    let crashed = partition.last_known_elr().iter();
+    let earlier: Vec<_> = crashed
+        .take_while(|broker| !partition.isr.contains(broker))
+        .collect();
+    let (needed, wanted) = left
+        .into_iter()
+        .partition(|broker| earlier.contains(&broker));
+    let contest = Contest { needed, wanted };
+    (!took_alone && !contest.needed.is_empty()).then_some(contest)
 }
 
 /// A contested partition, and the replica whose log has most.

@@ -219,6 +219,29 @@ fn where_the_last_log_is_lost_others_lead_if_it_could_not_take_anything_alone() 
     assert_eq!(state(&image, 0), (1, vec![1]));
 }
 
+#[test]
+fn where_the_last_log_is_lost_who_was_not_in_sync_need_not_be_heard() {
+    let mut image = three();
+    let plan = plan_fence_broker(&image, BrokerId(2), epoch(&image, 2), MIN_ISR_2);
+    run(&mut image, plan);
+    for id in [1, 3] {
+        let incarnation = epoch(&image, id).0 as u128 + 100;
+        let plan = plan_register_broker(&image, request(id, incarnation, -1), MIN_ISR_2);
+        run(&mut image, plan);
+    }
+    assert_eq!(state(&image, 0), (-1, vec![3]));
+    let lost = AssignReplica {
+        topic_id: image.topic("t").unwrap().id,
+        partition: 0,
+        directory: DirectoryId::LOST,
+    };
+    let at = epoch(&image, 3);
+    let plan = plan_assign_replicas(&image, BrokerId(3), at, &[lost], MIN_ISR_2);
+    run(&mut image, plan);
+    let asked = contest(partition(&image), 2).unwrap();
+    assert_eq!((asked.needed, asked.wanted), (brokers(&[1]), brokers(&[2])));
+}
+
 fn broker_dir(id: i32) -> DirectoryId {
     broker(id, None).log_dirs[0]
 }
