@@ -62,11 +62,12 @@ impl Partitions {
         };
         let left_out = found.len().saturating_sub(LINES);
         let line = |(directory, names): (&DirectoryId, &BTreeSet<_>)| {
-            let (directory, count, names) = (self.shown(*directory), names.len(), shown(names));
-            format!(
-                "{count} replicas wait for {directory}; they serve when it is back at a start: \
-                 {names}"
-            )
+            let wait = match names.len() {
+                1 => "1 replica waits".to_owned(),
+                count => format!("{count} replicas wait"),
+            };
+            let (directory, names) = (self.shown(*directory), shown(names));
+            format!("{wait} for {directory}, to serve when that is back at a start: {names}")
         };
         let mut lines: Vec<String> = found.iter().take(LINES).map(line).collect();
         if left_out > 0 {

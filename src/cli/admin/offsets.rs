@@ -46,8 +46,22 @@ impl Admin {
         let mut left: Vec<(Partition, OffsetSpec)> = wanted.to_vec();
         let mut backoff = self.client.config().backoff;
         for tries in 1.. {
-            let by_leader = self.by_leader(&left).await?;
-            left.clear();
+            let mut by_leader: BTreeMap<i32, Vec<_>> = BTreeMap::new();
+            for row in std::mem::take(&mut left) {
+                match self.by_leader(std::slice::from_ref(&row)).await {
+                    Ok(one) => one.into_iter().for_each(|(leader, rows)| {
+                        by_leader.entry(leader).or_default().extend(rows);
+                    }),
+                    // Nobody may lead it for long: that is no reason to leave the others out.
+                    Err(error) if error.code() == Some(ErrorCode::LeaderNotAvailable) => {
+                        match tries < LEADER_TRIES {
+                            true => left.push(row),
+                            false => drop(found.insert(row.0, Err(error))),
+                        }
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
             for (leader, rows) in by_leader {
                 let request = list_offsets_request(&rows, read_committed);
                 let answer = self.broker("listOffsets", leader, &request).await?;
@@ -107,7 +121,13 @@ impl Admin {
             let leader = match self.client.leader(&partition.0, partition.1).await {
                 Ok(leader) => leader,
                 Err(PeerError::NoLeader { .. }) => {
-                    return Err(AdminError::answer(ErrorCode::UnknownTopicOrPartition, None));
+                    let cluster = self.client.cluster();
+                    let topic = cluster.topics.get(&partition.0);
+                    let error = match topic.and_then(|topic| topic.partition(partition.1)) {
+                        Some(_) => ErrorCode::LeaderNotAvailable,
+                        None => ErrorCode::UnknownTopicOrPartition,
+                    };
+                    return Err(AdminError::answer(error, None));
                 }
                 Err(source) => return Err(AdminError::peer("metadata", source)),
             };

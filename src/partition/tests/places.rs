@@ -227,7 +227,7 @@ fn what_is_counted_on_waits_for_its_directory_and_is_there_when_that_is_back() {
             panic!("{said:?}");
         };
         let id = base64_uuid(dir("b").0);
-        let expected = format!("1 replicas wait for the log directory with directory.id={id}");
+        let expected = format!("1 replica waits for the log directory with directory.id={id}");
         assert!(
             line.starts_with(&expected) && line.ends_with(": t-0"),
             "{line}"
