@@ -12,9 +12,11 @@ use crate::metadata::planners::{Recovered, check_broker_epoch, contest, plan_rec
 use crate::metadata::{BrokerEpoch, MetadataImage};
 use crate::partition::Partition;
 use crate::peer::{LOG_ENDS, LogEnds};
-use crate::types::{LeaderEpoch, Offset, TopicId};
+use crate::types::{LeaderEpoch, TopicId, some_of};
 
 const TIME: Duration = Duration::from_secs(5);
+/// So many partitions are named in a line of the log.
+const NAMED_MAX: usize = 5;
 
 impl Node {
     /// Tells the active controller where the logs of these partitions end here.
@@ -60,7 +62,13 @@ impl Node {
         if recovered.is_empty() {
             return;
         }
-        let (config, partitions) = (self.config(), recovered.len());
+        let name = |one: &Recovered| {
+            let topic = image.topic_by_id(one.topic_id)?;
+            Some(format!("{}-{}", topic.name, one.partition))
+        };
+        let names = recovered.iter().filter_map(name);
+        let partitions = some_of(names, recovered.len(), NAMED_MAX);
+        let config = self.config();
         let planned = self.submit(move |image| {
             let rules = rules::of_image(&config, image);
             plan_recovered(image, &recovered, &rules)
@@ -116,16 +124,7 @@ impl Node {
 
 fn end_of(partition: &Partition) -> LogEnd {
     let log = partition.log();
+    let epoch = log.last_record_epoch().unwrap_or(LeaderEpoch::NONE);
     let offset = log.log_end_offset();
-    let last = Offset(offset.0 - 1);
-    let is_emptied = offset > Offset::ZERO && log.log_start_offset() == offset;
-    let epoch = match is_emptied {
-        // The epochs go with the records, but for the last one.
-        true => log.latest_epoch(),
-        false => log.epoch_at(last),
-    };
-    LogEnd {
-        epoch: epoch.unwrap_or(LeaderEpoch::NONE),
-        offset,
-    }
+    LogEnd { epoch, offset }
 }

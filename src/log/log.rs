@@ -413,6 +413,19 @@ impl Log {
         self.view.lock().epochs.epoch_at(offset)
     }
 
+    /// The epoch of the last record, also of one that retention has removed since; `None` if there
+    /// never was one.
+    pub fn last_record_epoch(&self) -> Option<LeaderEpoch> {
+        let end = self.log_end_offset();
+        if end == Offset::ZERO {
+            return None;
+        }
+        // With the records their epochs go, but for the last one.
+        let of_last = self.epoch_at(end.plus(-1));
+        let is_emptied = self.log_start_offset() == end;
+        of_last.or_else(|| self.latest_epoch().filter(|_| is_emptied))
+    }
+
     /// Forgets producers that were quiet for `producer.id.expiration.ms`; how many.
     pub fn expire_producers(&self, now: TimestampMs) -> usize {
         let expiration_ms = self.config().producer_id_expiration_ms;

@@ -12,8 +12,8 @@
 //!    the file has no line of the newer topic.
 //! 2. A line is synced with the log's first flush, as its `partition.metadata` is.
 //! 3. A crash leaves a part of the last lines: what has no newline after it is none.
-//! 4. Without the file, or with one that cannot be read or is damaged, every log may have been here, until the
-//!    metadata has told which ones are, and none of them is lost.
+//! 4. Without the file, or with one that cannot be read or is damaged, every log may have been
+//!    here, until the metadata has told which ones are, and none of them is lost.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;

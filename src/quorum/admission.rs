@@ -140,8 +140,12 @@ async fn ask_for_place(
     let others = voter.listed.iter().filter(|(id, _)| **id != node_id);
     let mut addresses: Vec<String> = others.map(|(_, address)| address.clone()).collect();
     // The voters of the log may be elsewhere by now.
-    let known = quorum.voters().into_iter().map(|voter| voter.address);
-    addresses.extend(voter.begin_at.iter().cloned().chain(known));
+    let known = quorum.voters().into_iter();
+    let known = known.filter(|voter| voter.id != node_id);
+    addresses.extend(known.map(|voter| voter.address));
+    addresses.extend(voter.begin_at.iter().cloned());
+    addresses.sort();
+    addresses.dedup();
     let mut reasons = Vec::new();
     for address in &addresses {
         let question = HelloRequest { node_id };

@@ -140,6 +140,18 @@ fn the_first_segment_is_missed_after_a_clean_stop() {
     }
 }
 
+/// As Kafka's cleaner leaves one in which it found nothing to keep.
+#[test]
+fn an_empty_first_segment_of_a_compacted_log_is_not_missed() {
+    for is_clean in [true, false] {
+        let mut fixture = five_segments(is_clean);
+        fixture.config.compact = true;
+        remove(&fixture, 0, &["index", "timeindex"]);
+        cut(&fixture, 0, "log", 0);
+        assert_eq!(gone(&mut fixture), None, "{is_clean}");
+    }
+}
+
 /// Whoever goes on without what is gone says so with the log start offset.
 #[test]
 fn what_lies_below_the_log_start_is_not_missed() {

@@ -38,6 +38,29 @@ fn the_epoch_of_a_leader_that_appended_nothing_is_cut() {
 }
 
 #[test]
+fn the_epoch_of_the_last_record_outlives_it() {
+    let mut fixture = Fixture::new(small());
+    assert_eq!(fixture.log().last_record_epoch(), None);
+    fixture.log().assign_epoch_at_end(LeaderEpoch(4));
+    assert_eq!(fixture.log().last_record_epoch(), None, "no record has it");
+    let context = client(4);
+    fixture.log().append_as_leader(batch(3), &context).unwrap();
+    let end = fixture.log().log_end_offset();
+    let last = Some(LeaderEpoch(4));
+    assert_eq!(fixture.log().last_record_epoch(), last);
+    fixture.log().advance_log_start_offset(end).unwrap();
+    assert_eq!(fixture.log().last_record_epoch(), last);
+    fixture.reopen_cleanly();
+    assert_eq!(fixture.log().last_record_epoch(), last);
+    fixture.log().assign_epoch_at_end(LeaderEpoch(5));
+    fixture
+        .log()
+        .append_as_leader(batch(1), &client(5))
+        .unwrap();
+    assert_eq!(fixture.log().last_record_epoch(), Some(LeaderEpoch(5)));
+}
+
+#[test]
 fn what_was_cut_is_forgotten_everywhere() {
     let mut fixture = Fixture::new(small());
     fixture.append(idempotent(1, 0, 0, 3)); // 0-2
