@@ -392,8 +392,10 @@ impl Opener<'_> {
     ) -> Result<Offset, LogError> {
         // Those above were written, perhaps, ahead of what the log really has.
         self.drop_snapshots_above(snapshot.unwrap_or(Offset(-1)))?;
+        // Of records that retention has removed only the file has the epochs.
+        let read_from = self.segments[first].base_offset;
         self.epochs
-            .truncate_from_end(snapshot.unwrap_or(Offset::ZERO));
+            .truncate_from_end(snapshot.map_or(read_from, |offset| offset.max(read_from)));
         let mut log_end = Offset::ZERO;
         for at in first..self.segments.len() {
             let base_offset = self.segments[at].base_offset;

@@ -61,6 +61,39 @@ fn the_epoch_of_the_last_record_outlives_it() {
 }
 
 #[test]
+fn the_epoch_of_the_last_record_outlives_retention_and_a_kill() {
+    let mut fixture = Fixture::new(LogConfig {
+        retention_ms: 1000,
+        ..LogConfig::default()
+    });
+    fixture.append_many(10);
+    fixture.log().assign_epoch_at_end(LeaderEpoch(4));
+    fixture
+        .log()
+        .append_as_leader(batch(3), &client(4))
+        .unwrap();
+    fixture.dir().checkpoint(0).unwrap();
+    // What is not flushed goes as well.
+    fixture
+        .log()
+        .append_as_leader(batch(3), &client(4))
+        .unwrap();
+    let end = fixture.log().log_end_offset();
+    let later = TimestampMs(NOW.0 + 1_000_000);
+    fixture.log().apply_retention(later, end).unwrap();
+    assert_eq!(fixture.log().log_start_offset(), end);
+    let last = Some(LeaderEpoch(4));
+    assert_eq!(fixture.log().last_record_epoch(), last);
+    fixture.kill();
+    // The only snapshot is newer than the recovery point.
+    let older = fixture.file(&format!("{:020}.snapshot", 33));
+    fixture.disk.remove_file(&older).unwrap();
+    fixture.open();
+    assert_eq!(fixture.log().log_start_offset(), end);
+    assert_eq!(fixture.log().last_record_epoch(), last);
+}
+
+#[test]
 fn what_was_cut_is_forgotten_everywhere() {
     let mut fixture = Fixture::new(small());
     fixture.append(idempotent(1, 0, 0, 3)); // 0-2
