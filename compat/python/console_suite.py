@@ -3,6 +3,7 @@
 The console consumer reads one partition from an offset, without a group.
 """
 
+import codecs
 import json
 import os
 import subprocess
@@ -166,17 +167,31 @@ def commits_of(group, topic, times):
 
 
 def formatted(formatter):
-    """The records of __consumer_offsets as Kafka's own formatter prints them."""
-    out = tool(
-        "consumer.ConsoleConsumer", "--topic", "__consumer_offsets", "--from-beginning",
-        "--formatter", f"{TOOLS}.consumer.{formatter}", "--timeout-ms", "15000").stdout.decode()
-    # One after the other, without anything between them.
-    records, at = [], out.find("{")
-    while at >= 0:
-        record, end = json.JSONDecoder().raw_decode(out, at)
-        records.append(record)
-        at = out.find("{", end)
-    return records
+    """The records of __consumer_offsets as Kafka's own formatter prints them, one by one.
+
+    While other suites commit, the topic has no end: who asks goes on until it has what it wants.
+    """
+    command = [
+        KAFKA, "tool", f"{TOOLS}.consumer.ConsoleConsumer", "--bootstrap-server", bootstrap,
+        "--topic", "__consumer_offsets", "--from-beginning",
+        "--formatter", f"{TOOLS}.consumer.{formatter}", "--timeout-ms", "15000"]
+    decoder, text = codecs.getincrementaldecoder("utf-8")(), ""
+    deadline = time.monotonic() + 90
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            while chunk := process.stdout.read1(65536):
+                that("enough in 90 s", time.monotonic() < deadline)
+                text += decoder.decode(chunk)
+                # One after the other, without anything between them.
+                while (at := text.find("{")) >= 0:
+                    try:
+                        record, end = json.JSONDecoder().raw_decode(text, at)
+                    except json.JSONDecodeError:
+                        break  # The rest of it comes.
+                    text = text[end:]
+                    yield record
+        finally:
+            process.kill()
 
 
 def offsets_formatter():
@@ -195,6 +210,8 @@ def offsets_formatter():
         partition = key["data"]["partition"]
         # This client sends the zero byte at the end of its text as well.
         seen[partition].append((partition, data["offset"], data["metadata"].rstrip("\0")))
+        if sum(map(len, seen.values())) == len(done):
+            break
     for partition in seen:
         wanted = [commit for commit in done if commit[0] == partition]
         same(f"commits of partition {partition}", wanted, seen[partition])
@@ -221,9 +238,13 @@ def group_formatter():
     name = made("formatter", "--partitions", "2")
     group = unique("formatter")
     member_of(group, name, "classic").close()
-    seen = [
-        record for record in formatted("GroupMetadataMessageFormatter")
-        if record["key"]["data"]["group"] == group]
+    seen = []
+    for record in formatted("GroupMetadataMessageFormatter"):
+        if record["key"]["data"]["group"] == group:
+            seen.append(record)
+            members = [bool(one["value"]["data"]["members"]) for one in seen]
+            if any(members) and not members[-1]:
+                break
     that("records of the group", len(seen) >= 2)
     filled = [record["value"]["data"] for record in seen if record["value"]["data"]["members"]]
     that("a record with its member", filled)
