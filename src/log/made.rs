@@ -119,15 +119,12 @@ impl LogDir {
 
     pub(super) fn read_made(&self) {
         let path = self.core.path.join(FILE);
-        let why = match self.core.read_if_there(&path) {
+        let content = self.core.read_if_there(&path);
+        let made = content.map(|content| content.map(|content| MadeLogs::parse(&content)));
+        let why = match made {
             Ok(None) => return,
-            Ok(Some(content)) => match MadeLogs::parse(&content) {
-                Some(made) => {
-                    *self.core.made.lock() = made;
-                    return;
-                }
-                None => format!("{} is damaged", path.display()),
-            },
+            Ok(Some(Some(made))) => return *self.core.made.lock() = made,
+            Ok(Some(None)) => format!("{} is damaged", path.display()),
             Err(error) => with_causes(&error),
         };
         tracing::warn!("{why}: it is not used, and written anew");

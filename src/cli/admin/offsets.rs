@@ -46,12 +46,11 @@ impl Admin {
         let mut left: Vec<(Partition, OffsetSpec)> = wanted.to_vec();
         let mut backoff = self.client.config().backoff;
         for tries in 1.. {
+            self.ask_for_topics(&left).await?;
             let mut by_leader: BTreeMap<i32, Vec<_>> = BTreeMap::new();
             for row in std::mem::take(&mut left) {
-                match self.by_leader(std::slice::from_ref(&row)).await {
-                    Ok(one) => one.into_iter().for_each(|(leader, rows)| {
-                        by_leader.entry(leader).or_default().extend(rows);
-                    }),
+                match self.leader_of(&row.0).await {
+                    Ok(leader) => by_leader.entry(leader).or_default().push(row),
                     // Nobody may lead it for long: that is no reason to leave the others out.
                     Err(error) if error.code() == Some(ErrorCode::LeaderNotAvailable) => {
                         match tries < LEADER_TRIES {
@@ -105,6 +104,17 @@ impl Admin {
         &self,
         rows: &[(Partition, T)],
     ) -> Answer<BTreeMap<i32, Vec<(Partition, T)>>> {
+        self.ask_for_topics(rows).await?;
+        let mut grouped: BTreeMap<i32, Vec<(Partition, T)>> = BTreeMap::new();
+        for row in rows {
+            let leader = self.leader_of(&row.0).await?;
+            grouped.entry(leader).or_default().push(row.clone());
+        }
+        Ok(grouped)
+    }
+
+    /// The topics that are not known yet, all in one request.
+    async fn ask_for_topics<T>(&self, rows: &[(Partition, T)]) -> Answer<()> {
         let mut topics: Vec<&str> = rows.iter().map(|((topic, _), _)| topic.as_str()).collect();
         topics.sort_unstable();
         topics.dedup();
@@ -116,25 +126,23 @@ impl Admin {
             let asked = self.client.metadata(Some(&topics)).await;
             asked.map_err(|source| AdminError::peer("metadata", source))?;
         }
-        let mut grouped: BTreeMap<i32, Vec<(Partition, T)>> = BTreeMap::new();
-        for (partition, row) in rows {
-            let leader = match self.client.leader(&partition.0, partition.1).await {
-                Ok(leader) => leader,
-                Err(PeerError::NoLeader { .. }) => {
-                    let cluster = self.client.cluster();
-                    let topic = cluster.topics.get(&partition.0);
-                    let error = match topic.and_then(|topic| topic.partition(partition.1)) {
-                        Some(_) => ErrorCode::LeaderNotAvailable,
-                        None => ErrorCode::UnknownTopicOrPartition,
-                    };
-                    return Err(AdminError::answer(error, None));
-                }
-                Err(source) => return Err(AdminError::peer("metadata", source)),
-            };
-            let rows = grouped.entry(leader).or_default();
-            rows.push((partition.clone(), row.clone()));
+        Ok(())
+    }
+
+    async fn leader_of(&self, (topic, partition): &Partition) -> Answer<i32> {
+        match self.client.leader(topic, *partition).await {
+            Ok(leader) => Ok(leader),
+            Err(PeerError::NoLeader { .. }) => {
+                let cluster = self.client.cluster();
+                let topic = cluster.topics.get(topic);
+                let error = match topic.and_then(|topic| topic.partition(*partition)) {
+                    Some(_) => ErrorCode::LeaderNotAvailable,
+                    None => ErrorCode::UnknownTopicOrPartition,
+                };
+                Err(AdminError::answer(error, None))
+            }
+            Err(source) => Err(AdminError::peer("metadata", source)),
         }
-        Ok(grouped)
     }
 
     /// Moves the log start offsets; gives the new low watermark of each partition.

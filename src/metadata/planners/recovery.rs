@@ -28,26 +28,23 @@ pub fn contest(partition: &PartitionRegistration, min_isr: usize) -> Option<Cont
         return None;
     }
     let is_lost = |broker: &BrokerId| partition.directory(*broker) == Some(DirectoryId::LOST);
-    let crashed = partition.last_known_elr().iter().copied();
-    let left: Vec<BrokerId> = crashed.filter(|broker| !is_lost(broker)).collect();
-    if left.is_empty() {
-        return None;
-    }
-    if !partition.isr.iter().any(is_lost) {
-        let last = |broker: &BrokerId| partition.isr.contains(broker);
-        let (needed, wanted) = left.into_iter().partition(last);
-        return Some(Contest { needed, wanted });
-    }
+    let is_last = |broker: &BrokerId| partition.isr.contains(broker);
+    let crashed = partition.last_known_elr();
     let took_alone = partition.isr.len() >= min_isr.min(partition.replicas.len());
-    let crashed = partition.last_known_elr().iter();
-    let earlier: Vec<_> = crashed
-        .take_while(|broker| !partition.isr.contains(broker))
-        .collect();
-    let (needed, wanted) = left
-        .into_iter()
-        .partition(|broker| earlier.contains(&broker));
-    let contest = Contest { needed, wanted };
-    (!took_alone && !contest.needed.is_empty()).then_some(contest)
+    let (needed, wanted): (Vec<_>, Vec<_>) = match partition.isr.iter().any(is_lost) {
+        false => crashed.iter().partition(|broker| is_last(broker)),
+        true if took_alone => return None,
+        true => {
+            let (earlier, others) = crashed.split_at(crashed.iter().position(is_last)?);
+            (earlier.iter().collect(), others.iter().collect())
+        }
+    };
+    let left = |brokers: Vec<&BrokerId>| -> Vec<BrokerId> {
+        let left = brokers.into_iter().copied();
+        left.filter(|broker| !is_lost(broker)).collect()
+    };
+    let (needed, wanted) = (left(needed), left(wanted));
+    (!needed.is_empty()).then_some(Contest { needed, wanted })
 }
 
 /// A contested partition, and the replica whose log has most.

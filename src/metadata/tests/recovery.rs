@@ -19,8 +19,24 @@ fn partition(image: &MetadataImage) -> &PartitionRegistration {
 
 /// The broker registers after a crash and stays fenced.
 fn crash(image: &mut MetadataImage, id: i32) {
+    crash_with(image, id, RULES);
+}
+
+fn crash_with(image: &mut MetadataImage, id: i32, rules: RulesOf<'_>) {
     let incarnation = epoch(image, id).0 as u128 + 100;
-    let plan = plan_register_broker(image, request(id, incarnation, -1), RULES);
+    let plan = plan_register_broker(image, request(id, incarnation, -1), rules);
+    run(image, plan);
+}
+
+/// The broker tells that its log is lost.
+fn lose(image: &mut MetadataImage, id: i32, rules: RulesOf<'_>) {
+    let lost = AssignReplica {
+        topic_id: image.topic("t").unwrap().id,
+        partition: 0,
+        directory: DirectoryId::LOST,
+    };
+    let at = epoch(image, id);
+    let plan = plan_assign_replicas(image, BrokerId(id), at, &[lost], rules);
     run(image, plan);
 }
 
@@ -199,14 +215,7 @@ fn where_the_last_log_is_lost_others_lead_if_it_could_not_take_anything_alone() 
     for id in [1, 2, 3] {
         restart(&mut image, id, &[broker_dir(id)], true);
     }
-    let lost = AssignReplica {
-        topic_id: image.topic("t").unwrap().id,
-        partition: 0,
-        directory: DirectoryId::LOST,
-    };
-    let at = epoch(&image, 3);
-    let plan = plan_assign_replicas(&image, BrokerId(3), at, &[lost], RULES);
-    run(&mut image, plan);
+    lose(&mut image, 3, RULES);
     assert_eq!(state(&image, 0), (-1, vec![3]));
     assert_eq!(
         contest(partition(&image), 1),
@@ -225,19 +234,10 @@ fn where_the_last_log_is_lost_who_was_not_in_sync_need_not_be_heard() {
     let plan = plan_fence_broker(&image, BrokerId(2), epoch(&image, 2), MIN_ISR_2);
     run(&mut image, plan);
     for id in [1, 3] {
-        let incarnation = epoch(&image, id).0 as u128 + 100;
-        let plan = plan_register_broker(&image, request(id, incarnation, -1), MIN_ISR_2);
-        run(&mut image, plan);
+        crash_with(&mut image, id, MIN_ISR_2);
     }
     assert_eq!(state(&image, 0), (-1, vec![3]));
-    let lost = AssignReplica {
-        topic_id: image.topic("t").unwrap().id,
-        partition: 0,
-        directory: DirectoryId::LOST,
-    };
-    let at = epoch(&image, 3);
-    let plan = plan_assign_replicas(&image, BrokerId(3), at, &[lost], MIN_ISR_2);
-    run(&mut image, plan);
+    lose(&mut image, 3, MIN_ISR_2);
     let asked = contest(partition(&image), 2).unwrap();
     assert_eq!((asked.needed, asked.wanted), (brokers(&[1]), brokers(&[2])));
 }
